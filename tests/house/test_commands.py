@@ -1,0 +1,44 @@
+from pathlib import Path
+
+import pytest
+
+from house.checks import check
+from house.commands import main, pytest_arguments
+from house.console import Console
+from house.environment import Environment
+from house.trouble import Trouble
+
+ROOT = Path("/project")
+
+
+def test_two_workers_unless_the_caller_decides() -> None:
+    assert pytest_arguments([], ROOT, ROOT) == ["-n", "2"]
+    assert pytest_arguments(["-k", "ring"], ROOT, ROOT) == ["-n", "2", "-k", "ring"]
+    for decided in (["-n", "4"], ["-n0"], ["-p", "no:xdist"], ["--pdb"], ["--numprocesses=1"]):
+        assert pytest_arguments(decided, ROOT, ROOT) == decided
+
+
+def test_a_path_means_what_it_means_where_the_caller_is(tmp_path: Path) -> None:
+    (tmp_path / "test_a.py").touch()
+    given = ["-n0", "test_a.py::test_b", "test_c.py", "--lf"]
+    assert pytest_arguments(given, tmp_path, ROOT) == [
+        "-n0",
+        f"{tmp_path / 'test_a.py'}::test_b",
+        "test_c.py",
+        "--lf",
+    ]
+    assert pytest_arguments(given, tmp_path, tmp_path) == given
+
+
+@pytest.mark.parametrize("arguments", [[], ["dance"]])
+def test_an_unknown_command_gets_the_usage(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    assert "demo|test|check|fix|lock" in capsys.readouterr().err
+
+
+def test_an_unknown_check_names_the_known_ones() -> None:
+    with pytest.raises(Trouble, match="'spelling'") as caught:
+        check(["spelling"], Environment(ROOT), Console())
+    assert "types" in caught.value.remedy
