@@ -1,0 +1,36 @@
+"""What a sink gets when it asks for its next 20 ms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tenuto.media import Frame
+
+__all__ = ["Concealed", "Ended", "Outcome", "Played", "Waiting"]
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """This frame, now."""
+
+    frame: Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Concealed:
+    """Frame `sequence` did not come in time: play something in its place."""
+
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Nothing to play yet: prefilling, or refilling after an underrun."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Everything has been played."""
+
+
+Outcome = Played | Concealed | Waiting | Ended

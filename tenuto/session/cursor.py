@@ -1,0 +1,65 @@
+"""One listener's place in a session."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+from tenuto.media import FRAME_DURATION
+from tenuto.session.pace import PlayoutEstimate
+
+__all__ = ["PATIENCE", "Cursor", "Departure"]
+
+PATIENCE = 0.100
+"""Seconds in which a new listener should take its first frame; less than the low watermark,
+so that nobody hears it when production waits for one that does not."""
+
+
+class Departure(Enum):
+    """Why a session let a cursor go."""
+
+    FELL_BEHIND = auto()
+    """Its next frame is no longer in the replay window."""
+    SUPERSEDED = auto()
+    """A newer attach of the same listener has its first frame."""
+    EXPIRED = auto()
+    """The session is over."""
+
+
+class Cursor:
+    """The frames of one listener: which comes next and how many may come now.
+
+    `lead` is in seconds, None means unpaced. Only the session moves it.
+    """
+
+    __slots__ = ("departure", "lead", "listener", "next", "pace", "since", "start")
+
+    def __init__(self, listener: str, start: int, lead: float | None, now: float) -> None:
+        self.listener = listener
+        self.start = start
+        self.next = start
+        self.lead = lead
+        self.since = now
+        self.pace = PlayoutEstimate(start, now)
+        self.departure: Departure | None = None
+
+    def due(self, now: float, end: int, catch_up: int) -> int:
+        """How many of the frames below `end` may be sent now."""
+        available = end - self.next
+        if self.lead is None or available <= 0:
+            return available
+        allowed = int(self.pace.position(now) + self.lead / FRAME_DURATION) - self.next
+        return min(available, catch_up, max(allowed, 0))
+
+    def playing(self, now: float) -> bool:
+        """Has this listener, as far as we can tell, still something to play?"""
+        return self.pace.position(now) < self.next
+
+    def cherished(self, now: float) -> bool:
+        """Is its next frame kept for it: because it plays in real time, or has just come?"""
+        if self.next == self.start:
+            return now < self.since + PATIENCE
+        return self.lead is not None and self.playing(now)
+
+    def advance(self, until: int, now: float) -> None:
+        self.next = until
+        self.pace.sent(until, now)

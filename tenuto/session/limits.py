@@ -1,0 +1,33 @@
+"""The bounds of a session, in seconds and frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["DEFAULT_LEAD", "MAX_LEAD", "SessionLimits"]
+
+DEFAULT_LEAD = 2.0
+"""Seconds ahead of real time that a `gapless` listener is sent when it declares nothing."""
+
+MAX_LEAD = 30.0
+"""Seconds of lead a listener may declare; `max` means unpaced."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLimits:
+    """Times in seconds; docs/server-behaviour.md says what happens at each."""
+
+    high_watermark: float = 0.400
+    low_watermark: float = 0.200
+    replay: float = 10.0
+    """Kept behind the frontier, beyond the largest declared lead."""
+    unattached: float = 30.0
+    """Life of a session that no listener ever attached to."""
+    retention: float = 300.0
+    """Life after the last listener left."""
+    paused: float = 1800.0
+    """Life of a paused session."""
+    max_age: float = 6 * 3600.0
+    max_listeners: int = 64
+    catch_up: int = 10
+    """Frames one listener may be sent per tick: ten times real time at 20 ms."""

@@ -1,0 +1,33 @@
+"""How far a listener's playout has come, told from what it was sent and when."""
+
+from __future__ import annotations
+
+from tenuto.media import FRAME_DURATION
+
+__all__ = ["PlayoutEstimate"]
+
+
+class PlayoutEstimate:
+    """A listener that plays in real time from the first frame it was sent.
+
+    When it has been sent nothing more for longer than its buffer lasts, it stands still and
+    goes on with the next frame: so a source's pause is never made good by a burst beyond
+    the declared lead.
+    """
+
+    __slots__ = ("_anchor", "_anchor_time", "_sent")
+
+    def __init__(self, start: int, now: float) -> None:
+        self._anchor = self._sent = start
+        self._anchor_time = now
+
+    def sent(self, until: int, now: float) -> None:
+        """All frames below `until` have now been sent."""
+        if self.position(now) >= self._sent:
+            self._anchor, self._anchor_time = self._sent, now
+        self._sent = until
+
+    def position(self, now: float) -> float:
+        """The frame now being played; never beyond what was sent."""
+        played = self._anchor + (now - self._anchor_time) / FRAME_DURATION
+        return min(played, self._sent)

@@ -1,0 +1,1 @@
+"""What happened, as values (events, pure), and where it goes (log, metrics)."""

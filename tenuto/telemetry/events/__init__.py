@@ -1,0 +1,31 @@
+"""Facts worth telling an operator, in the past tense. Pure."""
+
+from tenuto.telemetry.events.facts import (
+    AddressSkipped,
+    CertificateKept,
+    CertificateReplaced,
+    ConnectionRefused,
+    DoorOpened,
+    Event,
+    Level,
+    PeerFaulted,
+    ServerStopped,
+    SessionClosed,
+    SessionOpened,
+    describe,
+)
+
+__all__ = [
+    "AddressSkipped",
+    "CertificateKept",
+    "CertificateReplaced",
+    "ConnectionRefused",
+    "DoorOpened",
+    "Event",
+    "Level",
+    "PeerFaulted",
+    "ServerStopped",
+    "SessionClosed",
+    "SessionOpened",
+    "describe",
+]
