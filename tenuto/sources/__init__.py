@@ -1,0 +1,28 @@
+"""Where speech comes from: synthesis, files, tones, and numbered frames for tests."""
+
+from tenuto.sources.base import MAX_RUN_SIZE, Mark, Source
+from tenuto.sources.catalogue import PARAMETERS, open_source
+from tenuto.sources.counting import COUNTERS, Counters, CountingSource, read_index
+from tenuto.sources.espeak import SpeechSource, open_speech
+from tenuto.sources.espeak_engine import shared_engine
+from tenuto.sources.file import FileSource, MediaFolder, open_file
+from tenuto.sources.tone import ToneSource
+
+__all__ = [
+    "COUNTERS",
+    "MAX_RUN_SIZE",
+    "PARAMETERS",
+    "Counters",
+    "CountingSource",
+    "FileSource",
+    "Mark",
+    "MediaFolder",
+    "Source",
+    "SpeechSource",
+    "ToneSource",
+    "open_file",
+    "open_source",
+    "open_speech",
+    "read_index",
+    "shared_engine",
+]
