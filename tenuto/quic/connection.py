@@ -1,0 +1,351 @@
+"""The one module that touches aioquic's private attributes (1.7.2, pinned exactly).
+
+Every name used here is listed in tests/quic/test_private_names.py, which fails loudly when
+a release changes one of them or the routines around them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import pylsqpack
+from aioquic import tls
+from aioquic.h3.connection import ErrorCode as H3Error
+from aioquic.h3.connection import FrameType, H3Connection, H3Stream
+from aioquic.h3.events import H3Event
+from aioquic.quic.configuration import QuicConfiguration
+from aioquic.quic.congestion.base import create_congestion_control
+from aioquic.quic.connection import NetworkAddress, QuicConnection
+from aioquic.quic.events import QuicEvent, StreamDataReceived, StreamReset
+from aioquic.quic.packet_builder import QuicPacketBuilder
+from aioquic.quic.recovery import QuicPacketPacer, QuicPacketSpace
+from aioquic.quic.stream import QuicStream
+
+from tenuto.quic.datagrams import DatagramQueue
+
+__all__ = ["MAX_FIELD_SECTION_SIZE", "Connection", "Http3", "ReceiveWindow"]
+
+MAX_FIELD_SECTION_SIZE = 64 * 1024
+"""Bytes of headers per message, encoded and decoded (RFC 9114 section 4.2.2)."""
+
+MAX_PEER_STREAMS = 100
+"""Streams of each kind a peer may have open."""
+
+SILENCE = 0.300
+"""Seconds without a packet after which the next one ends the PTO back-off."""
+
+KEEP_ALIVE = 4.0
+"""Seconds without an ack-eliciting packet of ours after which a PING is due."""
+
+MAX_BARE_ACKS = 16
+"""Sent packets without anything ack-eliciting that are left alone on an idle connection."""
+
+# A DATAGRAM frame's type and length, an AEAD tag, a short header: what a datagram of
+# `max_datagram_size` bytes cannot give to its payload (RFC 9221 section 5, RFC 9000 17.3).
+_DATAGRAM_OVERHEAD = 30
+
+_SETTINGS_MAX_FIELD_SECTION_SIZE = 0x6
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiveWindow:
+    """Bytes a peer may send beyond what was consumed: per stream and per connection."""
+
+    stream: int = 64 * 1024
+    connection: int = 512 * 1024
+
+    def apply(self, configuration: QuicConfiguration) -> QuicConfiguration:
+        """Announce these windows from the first packet on."""
+        configuration.max_stream_data = self.stream
+        configuration.max_data = self.connection
+        return configuration
+
+
+class Connection(QuicConnection):
+    """A `QuicConnection` whose memory is bounded by what we consumed and chose to send.
+
+    Receive windows slide with consumed bytes (upstream they double on the highest offset
+    seen, RFC 9000 section 4.1 leaves that open); sending is told how much it holds; the PTO
+    back-off ends with the first packet after silence; a validated new address starts with
+    a fresh congestion window and RTT (RFC 9000 section 9.4).
+    """
+
+    def __init__(
+        self,
+        *,
+        configuration: QuicConfiguration,
+        window: ReceiveWindow,
+        original_destination_connection_id: bytes | None = None,
+    ) -> None:
+        super().__init__(
+            configuration=configuration,
+            original_destination_connection_id=original_destination_connection_id,
+        )
+        self._window = window
+        self._delivered = 0
+        self._unconsumed: dict[int, int] = {}
+        self._unconsumed_total = 0
+        self._heard_at = -math.inf
+        self._path_host: str | None = None
+        self._local_max_streams_bidi.value = MAX_PEER_STREAMS
+        self._local_max_streams_uni.value = MAX_PEER_STREAMS
+        self._datagrams_pending = self.datagrams = DatagramQueue()
+        self.path_resets = 0
+        """How often the peer moved to another address and the path state began afresh."""
+
+    # What the layers above may ask
+
+    @property
+    def established(self) -> bool:
+        """The handshake is complete."""
+        return self._handshake_complete
+
+    @property
+    def smoothed_rtt(self) -> float:
+        """Seconds; the configured initial RTT before the first sample."""
+        loss = self._loss
+        return loss._rtt_smoothed if loss._rtt_initialized else loss._rtt_initial
+
+    @property
+    def max_datagram_payload(self) -> int:
+        """Bytes one DATAGRAM can carry to this peer; 0 where it does not take any."""
+        remote = self._remote_max_datagram_frame_size
+        if remote is None:
+            return 0
+        return max(0, min(remote, self._max_datagram_size) - _DATAGRAM_OVERHEAD)
+
+    @property
+    def congestion_window(self) -> int:
+        """Bytes in flight that the congestion controller allows."""
+        return self._loss.congestion_window
+
+    def held(self, stream_id: int) -> int:
+        """Bytes written to a stream and not yet acknowledged: what it costs us in memory."""
+        stream = self._streams.get(stream_id)
+        return 0 if stream is None else stream.sender._buffer_stop - stream.sender._buffer_start
+
+    def writable(self, stream_id: int) -> bool:
+        """May data still be written: not finished, not reset, not stopped by the peer?"""
+        stream = self._streams.get(stream_id)
+        if stream is None:
+            return not self._stream_is_discarded(stream_id)
+        sender = stream.sender
+        return (
+            sender._buffer_fin is None
+            and sender._reset_error_code is None
+            and not sender.is_finished
+        )
+
+    # Receiving
+
+    def unconsumed(self, stream_id: int, size: int) -> None:
+        """Of the data delivered on this stream, `size` bytes are not yet used by anyone.
+
+        The peer's credit grows only as this shrinks.
+        """
+        self._unconsumed_total += size - self._unconsumed.pop(stream_id, 0)
+        if size:
+            self._unconsumed[stream_id] = size
+
+    def refuse_rest(self, stream_id: int, error_code: int) -> None:
+        """STOP_SENDING, if the peer has not finished this stream."""
+        stream = self._streams.get(stream_id)
+        if stream is not None and not stream.receiver.is_finished:
+            stream.receiver.stop(error_code)
+
+    def next_event(self) -> QuicEvent | None:
+        event = super().next_event()
+        if isinstance(event, StreamDataReceived):
+            self._delivered += len(event.data)
+        elif isinstance(event, StreamReset):
+            # What will never be delivered must not count against the connection for ever.
+            stream = self._streams.get(event.stream_id)
+            if stream is not None:
+                receiver = stream.receiver
+                self._delivered += receiver.highest_offset - receiver._buffer_start
+                receiver._buffer.clear()
+        return event
+
+    def receive_datagram(self, data: bytes, addr: NetworkAddress, now: float) -> None:
+        due = self._close_at
+        super().receive_datagram(data, addr, now)
+        if self._close_at == due:
+            return  # No packet in it was genuine: the idle timer did not move.
+        if now - self._heard_at > SILENCE:
+            # After an outage the first sign of life must not wait for the back-off.
+            self._loss._pto_count = 0
+        self._heard_at = now
+        self._notice_path()
+
+    def _notice_path(self) -> None:
+        if not self._network_paths:
+            return
+        path = self._network_paths[0]
+        host = path.addr[0]
+        if self._path_host is None:
+            self._path_host = host
+        elif host != self._path_host and path.is_validated:
+            self._path_host = host
+            self.path_resets += 1
+            self._reset_path()
+
+    def _reset_path(self) -> None:
+        """RFC 9000 section 9.4; a new port alone is a NAT rebinding and keeps the state."""
+        loss = self._loss
+        in_flight = loss.bytes_in_flight
+        size = self._max_datagram_size
+        loss._cc = create_congestion_control(
+            self._configuration.congestion_control_algorithm, max_datagram_size=size
+        )
+        loss._cc.bytes_in_flight = in_flight
+        loss._pacer = QuicPacketPacer(max_datagram_size=size)
+        loss._rtt_initialized = False
+        loss._rtt_min = math.inf
+        loss._rtt_latest = loss._rtt_smoothed = loss._rtt_variance = 0.0
+        loss._pto_count = 0
+
+    # Sending
+
+    def keep_alive(self, now: float, *, expecting: bool) -> bool:
+        """Queue a PING where one is due; True if so.
+
+        Due when we sent nothing ack-eliciting for 4 s and either audio is expected to flow
+        or a peer that keeps sending has drawn many bare ACKs from us: they are remembered
+        until something that is answered follows them.
+        """
+        if not self._handshake_confirmed:
+            return False
+        if now - self._loss._time_of_last_sent_ack_eliciting_packet < KEEP_ALIVE:
+            return False
+        remembered = len(self._spaces[tls.Epoch.ONE_RTT].sent_packets)
+        if not expecting and remembered < MAX_BARE_ACKS:
+            return False
+        self.send_ping(0)
+        return True
+
+    def send_datagram_frame(self, data: bytes) -> None:
+        """Unsupported: a datagram needs the time it was queued at (`send_datagram`)."""
+        raise TypeError("queue datagrams with send_datagram(data, now)")
+
+    def send_datagram(self, data: bytes, now: float) -> None:
+        """Queue a DATAGRAM; `ValueError` if this peer or path can never carry it."""
+        room = self.max_datagram_payload
+        if len(data) > room:
+            raise ValueError(f"a datagram of {len(data)} bytes; this peer takes {room}")
+        self.datagrams.put(data, now)
+
+    def datagrams_to_send(self, now: float) -> list[tuple[bytes, NetworkAddress]]:
+        self.datagrams.expire(now)
+        return super().datagrams_to_send(now)
+
+    def _write_connection_limits(self, builder: QuicPacketBuilder, space: QuicPacketSpace) -> None:
+        limit = self._local_max_data
+        target = self._delivered - self._unconsumed_total + self._window.connection
+        if target - limit.value >= self._window.connection // 2:
+            limit.value = target
+        # The base class doubles the value once more than half of it is used.
+        used, limit.used = limit.used, 0
+        try:
+            super()._write_connection_limits(builder, space)
+        finally:
+            limit.used = used
+
+    def _write_stream_limits(
+        self, builder: QuicPacketBuilder, space: QuicPacketSpace, stream: QuicStream
+    ) -> None:
+        receiver = stream.receiver
+        if receiver.is_finished:
+            return
+        if stream.max_stream_data_local:
+            unconsumed = self._unconsumed.get(stream.stream_id or 0, 0)
+            consumed = receiver._buffer_start - unconsumed
+            target = consumed + self._window.stream
+            if target - stream.max_stream_data_local >= self._window.stream // 2:
+                stream.max_stream_data_local = target
+        highest, receiver.highest_offset = receiver.highest_offset, 0
+        try:
+            super()._write_stream_limits(builder, space, stream)
+        finally:
+            receiver.highest_offset = highest
+
+
+class Http3(H3Connection):
+    """An `H3Connection` that holds at most 64 KiB of any message's headers.
+
+    QPACK's dynamic table is off both ways: under loss it would hold headers back. Data for
+    a stream that can no longer be written is refused instead of raising out of a burst.
+    """
+
+    def __init__(self, quic: Connection) -> None:
+        self._connection = quic
+        super().__init__(quic)
+
+    def write(self, stream_id: int, data: bytes, *, end_stream: bool = False) -> bool:
+        """Send body data; False where the stream takes no more."""
+        if stream_id not in self._stream or not self._connection.writable(stream_id):
+            return False
+        self.send_data(stream_id, data, end_stream)
+        return True
+
+    def respond(
+        self, stream_id: int, headers: list[tuple[bytes, bytes]], *, end_stream: bool = False
+    ) -> bool:
+        """Send headers; False where the stream takes no more."""
+        if not self._connection.writable(stream_id):
+            return False
+        self.send_headers(stream_id, headers, end_stream)
+        return True
+
+    def abort(self, stream_id: int, error_code: int) -> None:
+        """RESET_STREAM our half and let go of what we know about it."""
+        self._connection.reset_stream(stream_id, error_code)
+        stream = self._stream.get(stream_id)
+        if stream is not None:
+            stream.sending_ended = True
+            if stream.is_ended():
+                del self._stream[stream_id]
+
+    @property
+    def open_streams(self) -> int:
+        """HTTP/3 streams of either kind that are still known here."""
+        return len(self._stream)
+
+    def handle_event(self, event: QuicEvent) -> list[H3Event]:
+        events = super().handle_event(event)
+        if isinstance(event, StreamDataReceived):
+            stream = self._stream.get(event.stream_id)
+            if stream is not None and _excessive(stream):
+                self._is_done = True
+                self._connection.close(
+                    error_code=H3Error.H3_EXCESSIVE_LOAD,
+                    reason_phrase=f"a frame or header block above {MAX_FIELD_SECTION_SIZE} bytes",
+                )
+                return []
+        return events
+
+    def _init_connection(self) -> None:
+        self._max_table_capacity = 0
+        self._blocked_streams = 0
+        self._decoder = pylsqpack.Decoder(0, 0)
+        super()._init_connection()
+
+    def _get_local_settings(self) -> dict[int, int]:
+        settings: dict[int, int] = super()._get_local_settings()
+        settings[_SETTINGS_MAX_FIELD_SECTION_SIZE] = MAX_FIELD_SECTION_SIZE
+        return settings
+
+    def _handle_control_frame(self, frame_type: int, frame_data: bytes) -> None:
+        super()._handle_control_frame(frame_type, frame_data)
+        if frame_type == FrameType.SETTINGS:
+            # Whatever table the peer offers: an encoder without one refers to nothing that
+            # could be lost.
+            self._encoder = pylsqpack.Encoder()
+
+
+def _excessive(stream: H3Stream) -> bool:
+    """Does this stream hold, or announce that it will make us hold, too much?"""
+    if len(stream.buffer) > MAX_FIELD_SECTION_SIZE:
+        return True
+    buffered = (FrameType.HEADERS, FrameType.PUSH_PROMISE, FrameType.SETTINGS)
+    return stream.frame_type in buffered and (stream.frame_size or 0) > MAX_FIELD_SECTION_SIZE
