@@ -1,0 +1,6 @@
+"""The shell around sessions: the tick, the producers, the registry. One per process."""
+
+from tenuto.host.host import Reader, SessionHost, Tally
+from tenuto.host.tick import Tick
+
+__all__ = ["Reader", "SessionHost", "Tally", "Tick"]

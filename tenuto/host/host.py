@@ -1,0 +1,291 @@
+"""All sessions of this process: opened, found, listened to, expired."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from tenuto.errors import ErrorCode, RequestError, TenutoError
+from tenuto.host.producer import Producer
+from tenuto.host.tick import Tick
+from tenuto.media import Frame
+from tenuto.session import Cursor, Session, SessionLimits, State
+from tenuto.session.limits import DEFAULT_LEAD
+from tenuto.sources.base import Source
+from tenuto.telemetry.events import Event, SessionClosed, SessionOpened
+from tenuto.telemetry.faults import describe_fault
+
+__all__ = ["Reader", "SessionHost", "Tally"]
+
+MAX_TOMBSTONES = 4096
+"""Expired sessions whose last sequence is still known, so that 410 can name it."""
+
+_SWEEP_TICKS = 5
+
+
+class Reader(Protocol):
+    """What carries a cursor's frames away; woken when some may be due."""
+
+    def wake(self) -> None: ...
+
+    def stop(self, reason: TenutoError) -> None:
+        """Tell the listener why and end its stream, so that it does not look complete."""
+        ...
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counters of this process since its start."""
+
+    sessions_opened: int = 0
+    sessions_refused: int = 0
+    sessions_evicted: int = 0
+    frames_produced: int = 0
+    frames_sent: int = 0
+    listeners_attached: int = 0
+    sources_failed: int = 0
+
+
+@dataclass(slots=True)
+class _Entry:
+    session: Session
+    producer: Producer | None = None
+    readers: dict[Cursor, Reader] = field(default_factory=dict)
+    waking: bool = False
+
+
+class SessionHost:
+    """Owns the sessions and the tick.
+
+    Every call is made on the loop's thread. `on_event` gets what is worth a log line.
+    """
+
+    def __init__(
+        self,
+        *,
+        limits: SessionLimits | None = None,
+        max_sessions: int = 2000,
+        on_event: Callable[[Event], None] = lambda event: None,
+        first_sequence: int = 0,
+    ) -> None:
+        self.limits = limits or SessionLimits()
+        self.tally = Tally()
+        self.tick = Tick(self._on_tick)
+        self._max_sessions = max_sessions
+        self._on_event = on_event
+        self._first_sequence = first_sequence
+        self._entries: dict[str, _Entry] = {}
+        self._tombstones: OrderedDict[str, int] = OrderedDict()
+        self._sweep = 0
+        self._loop = asyncio.get_running_loop()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def listeners(self) -> int:
+        """Cursors now attached."""
+        return sum(len(entry.readers) for entry in self._entries.values())
+
+    def now(self) -> float:
+        return self._loop.time()
+
+    # Sessions
+
+    def open(self, source: Source) -> Session:
+        """Start producing; raises `RequestError` AT_CAPACITY."""
+        if len(self._entries) >= self._max_sessions and not self._evict():
+            self.tally.sessions_refused += 1
+            raise RequestError(
+                ErrorCode.AT_CAPACITY,
+                f"all {self._max_sessions} sessions of this server are in use",
+                remedy="try again in a few seconds",
+                detail={"retry_after": 5},
+            )
+        session = Session(
+            secrets.token_hex(16),
+            source.format,
+            self.now(),
+            limits=self.limits,
+            start=self._first_sequence,
+        )
+        entry = _Entry(session)
+        self._entries[session.id] = entry
+        self.tally.sessions_opened += 1
+        audio = source.format
+        self._on_event(SessionOpened(session.id, source.kind, audio.rate, audio.channels))
+        entry.producer = Producer(
+            session,
+            source,
+            on_append=self._appended,
+            on_end=self._notify,
+            on_fault=self._source_fault,
+        )
+        self.tick.start()
+        return session
+
+    def _evict(self) -> bool:
+        """Give up the idle session that would expire first; False where all are in use."""
+        idle = [e for e in self._entries.values() if e.session.state is State.IDLE]
+        if not idle:
+            return False
+        self.expire(min(idle, key=lambda entry: entry.session.deadline).session)
+        self.tally.sessions_evicted += 1
+        return True
+
+    def find(self, id: str) -> Session:
+        """Raises `RequestError`: EXPIRED_SESSION with the last sequence, UNKNOWN_SESSION."""
+        entry = self._entries.get(id)
+        if entry is not None:
+            return entry.session
+        if id in self._tombstones:
+            raise RequestError(
+                ErrorCode.EXPIRED_SESSION,
+                f"session {id} has expired",
+                remedy="start a new one",
+                detail={"last": self._tombstones[id]},
+            )
+        raise RequestError(
+            ErrorCode.UNKNOWN_SESSION,
+            f"session {id[:64]} is not known here",
+            remedy="start one with POST /v1/sessions",
+        )
+
+    # Listeners
+
+    def attach(
+        self,
+        session: Session,
+        listener: str,
+        *,
+        start: int | None = None,
+        lead: float | None = DEFAULT_LEAD,
+    ) -> Cursor:
+        """A place in the session; `serve` it with a reader, then `detach` it."""
+        cursor = session.attach(listener, self.now(), start=start, lead=lead)
+        self.tally.listeners_attached += 1
+        return cursor
+
+    def serve(self, session: Session, cursor: Cursor, reader: Reader) -> None:
+        """From now on wake this reader: at every tick and when its first frames exist."""
+        entry = self._entries.get(session.id)
+        if entry is not None:
+            entry.readers[cursor] = reader
+            self._room(entry)
+
+    def detach(self, session: Session, cursor: Cursor) -> None:
+        """Idempotent."""
+        session.detach(cursor, self.now())
+        entry = self._entries.get(session.id)
+        if entry is not None:
+            entry.readers.pop(cursor, None)
+
+    def take(self, session: Session, cursor: Cursor, most: int) -> list[Frame]:
+        """`Session.take` at the present time; the producer learns that there is room."""
+        frames = session.take(cursor, self.now(), most)
+        if frames:
+            self.tally.frames_sent += len(frames)
+            entry = self._entries.get(session.id)
+            if entry is not None:
+                self._room(entry)
+        return frames
+
+    # Life
+
+    def stop_readers(self, reason: TenutoError) -> None:
+        """Tell every listener of every session."""
+        for entry in list(self._entries.values()):
+            for reader in list(entry.readers.values()):
+                reader.stop(reason)
+
+    def pause(self, session: Session) -> None:
+        """Produce and send nothing until `resume`."""
+        session.pause(self.now())
+
+    def resume(self, session: Session) -> None:
+        session.resume(self.now())
+        entry = self._entries.get(session.id)
+        if entry is not None:
+            self._room(entry)
+
+    def expire(self, session: Session) -> None:
+        """End a session now, whoever listens."""
+        session.close(self.now())
+        entry = self._entries.get(session.id)
+        if entry is not None:
+            self._bury(entry)
+
+    async def close(self) -> None:
+        """Cancel every producer and wait until its `finally` has run."""
+        self.tick.stop()
+        producers = [entry.producer for entry in self._entries.values() if entry.producer]
+        for entry in list(self._entries.values()):
+            entry.session.close(self.now())
+            self._bury(entry)
+        for producer in producers:
+            await producer.wait()
+
+    def _on_tick(self, now: float) -> None:
+        for entry in list(self._entries.values()):
+            for reader in list(entry.readers.values()):
+                reader.wake()
+        self._sweep += 1
+        if self._sweep % _SWEEP_TICKS == 0:
+            for entry in list(self._entries.values()):
+                if entry.session.check(now):
+                    self._bury(entry)
+        if not self._entries:
+            self.tick.stop()
+
+    def _bury(self, entry: _Entry) -> None:
+        session = entry.session
+        if self._entries.pop(session.id, None) is None:
+            return
+        if entry.producer is not None:
+            entry.producer.cancel()
+        self._tombstones[session.id] = session.end - 1
+        if len(self._tombstones) > MAX_TOMBSTONES:
+            self._tombstones.popitem(last=False)
+        self._on_event(SessionClosed(session.id, session.end - session.base, _outcome(session)))
+        for reader in list(entry.readers.values()):
+            reader.wake()
+
+    def _room(self, entry: _Entry) -> None:
+        if entry.producer is not None:
+            entry.producer.room()
+
+    def _appended(self, session: Session) -> None:
+        self.tally.frames_produced += 1
+        self._notify(session)
+
+    def _notify(self, session: Session) -> None:
+        entry = self._entries.get(session.id)
+        if entry is None or entry.waking:
+            return
+        # A paced listener in steady state waits for the tick; one that has nothing left, or
+        # is unpaced, is served at once: a first frame never waits.
+        starving = session.end - 1
+        if any(c.lead is None or c.next >= starving for c in entry.readers) or session.done:
+            entry.waking = True
+            self._loop.call_soon(self._wake, entry)
+
+    def _wake(self, entry: _Entry) -> None:
+        entry.waking = False
+        for reader in list(entry.readers.values()):
+            reader.wake()
+
+    def _source_fault(self, fault: Exception) -> None:
+        self.tally.sources_failed += 1
+        self._on_event(describe_fault("source", fault))
+
+
+def _outcome(session: Session) -> str:
+    if session.failure is not None:
+        return str(session.failure.code.value)
+    if session.finished:
+        return "finished"
+    return "expired" if session.state is State.EXPIRED else "closed"

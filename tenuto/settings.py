@@ -1,0 +1,66 @@
+"""What an operator may set, in one frozen value; the command line and environment fill it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+
+from tenuto.errors import OperatorError
+from tenuto.policy import QuicShare
+from tenuto.session import SessionLimits
+
+__all__ = ["LOOPBACK", "ServerSettings"]
+
+LOOPBACK = ("127.0.0.1", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """Times in seconds, sizes in bytes. `None` for the certificate means our own for dev."""
+
+    hosts: tuple[str, ...] = LOOPBACK
+    port: int = 4433
+    certificate: Path | None = None
+    key: Path | None = None
+    certificates_folder: Path = Path("certs/dev")
+    media: Path | None = None
+    quic: QuicShare = field(default_factory=QuicShare)
+    idle_timeout: float = 12.0
+    grace: float = 2.0
+    max_connections: int = 2000
+    max_half_open: int = 500
+    max_half_open_per_address: int = 64
+    max_sessions: int = 2000
+    test_sources: bool = False
+    first_sequence: int = 0
+    limits: SessionLimits = field(default_factory=SessionLimits)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port <= 65535:
+            raise OperatorError(f"port {self.port}", remedy="choose 1 to 65535, or 0 for any")
+        for host in self.hosts:
+            self._check_host(host)
+        if (self.certificate is None) != (self.key is None):
+            missing = "--key" if self.key is None else "--cert"
+            raise OperatorError(
+                "a certificate and its key come together", remedy=f"add {missing} FILE"
+            )
+        if self.media is not None and not self.media.is_dir():
+            raise OperatorError(
+                f"media folder {self.media} does not exist", remedy="make it or name another"
+            )
+
+    def _check_host(self, host: str) -> None:
+        try:
+            address = ip_address(host)
+        except ValueError:
+            raise OperatorError(
+                f"{host!r} is no address", remedy="bind to addresses, such as 127.0.0.1 or ::1"
+            ) from None
+        if not address.is_loopback:
+            # Nobody may listen or spend on an engine without a token.
+            raise OperatorError(
+                f"cannot bind {host}: without a configured key only loopback is served",
+                remedy="bind 127.0.0.1 and ::1; put a proxy in front for tests",
+            )

@@ -1,0 +1,99 @@
+"""What a stream sends next. The doors move its bytes and know nothing of sessions."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+from tenuto.errors import ErrorCode, RequestError, TenutoError
+from tenuto.session import Departure
+from tenuto.web.plan import Plan
+
+__all__ = ["Delivery", "DeliveryState"]
+
+_DEPARTURES = {
+    Departure.FELL_BEHIND: (
+        ErrorCode.TOO_SLOW,
+        "this listener fell out of the replay window",
+        "resume from the first frame still held",
+    ),
+    Departure.SUPERSEDED: (
+        ErrorCode.SUPERSEDED,
+        "a newer connection of this listener has taken over",
+        "",
+    ),
+    Departure.EXPIRED: (ErrorCode.EXPIRED_SESSION, "the session is over", "start a new one"),
+}
+
+
+class DeliveryState(Enum):
+    OPEN = auto()
+    COMPLETE = auto()
+    """All was given, END included: the stream may end cleanly."""
+    BROKEN = auto()
+    """A NOTICE was given: the stream must end so that nobody takes it for complete."""
+
+
+class Delivery:
+    """One plan being carried out.
+
+    `frames_per_chunk` is how many frames the door likes to send together; fewer are given
+    only first of all and when no more will come.
+    """
+
+    def __init__(self, plan: Plan, *, frames_per_chunk: int) -> None:
+        self.plan = plan
+        self.state = DeliveryState.OPEN
+        self.failure: TenutoError | None = None
+        """Why it is BROKEN."""
+        self._chunk = frames_per_chunk
+        self._begun = False
+        self._first = True
+
+    @property
+    def frame_size(self) -> int:
+        """Bytes of a full frame, records' overhead included."""
+        return self.plan.session.audio.frame_size + 5
+
+    def pull(self, most: int) -> bytes:
+        """The bytes to send now, of at most `most` frames; empty while nothing is due."""
+        if self.state is not DeliveryState.OPEN:
+            return b""
+        plan = self.plan
+        head = b""
+        if not self._begun:
+            self._begun = True
+            head = plan.encoding.begin(self._chunk)
+        frames = plan.host.take(plan.session, plan.cursor, most) if self._ripe(most) else []
+        if frames:
+            self._first = False
+        return head + plan.encoding.frames(frames) + self._tail()
+
+    def break_off(self, failure: TenutoError) -> bytes:
+        """Give up for a reason of the door's own; the NOTICE to send, if the encoding has any."""
+        if self.state is not DeliveryState.OPEN:
+            return b""
+        self.state = DeliveryState.BROKEN
+        self.failure = failure
+        return self.plan.encoding.notice(failure)
+
+    def _ripe(self, most: int) -> bool:
+        """Is it time to take frames: enough for a chunk, or all there will be?"""
+        session, cursor = self.plan.session, self.plan.cursor
+        if self._first or session.done or cursor.departure is not None:
+            return True
+        if cursor.next < session.first:
+            return True
+        return session.due(cursor, self.plan.host.now()) >= min(self._chunk, most)
+
+    def _tail(self) -> bytes:
+        session, cursor = self.plan.session, self.plan.cursor
+        if session.complete(cursor):
+            self.state = DeliveryState.COMPLETE
+            return self.plan.encoding.end()
+        if cursor.departure is not None:
+            code, message, remedy = _DEPARTURES[cursor.departure]
+            detail: dict[str, int | float | str] = {"first": session.first}
+            return self.break_off(RequestError(code, message, remedy=remedy, detail=detail))
+        if session.failure is not None and cursor.next >= session.end:
+            return self.break_off(session.failure)
+        return b""

@@ -1,0 +1,152 @@
+"""How a stream's bytes look: records, or plain audio for plain players."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from tenuto.errors import TenutoError
+from tenuto.media import AudioFormat, Frame
+from tenuto.session import Cursor, Session
+from tenuto.wire import MEDIA_TYPE, VERSION, End, Format, Notice, RecordEncoder
+
+__all__ = ["L16", "Encoding", "Records", "Wav", "wav_header"]
+
+_UNKNOWN_SIZE = 0xFFFFFFFF
+"""A WAV size of a stream whose end is not known, as ffmpeg and sox write it to pipes."""
+
+
+class Encoding(Protocol):
+    """The bytes of one response. `begin` comes first and says how frames will be grouped."""
+
+    @property
+    def media_type(self) -> str: ...
+
+    @property
+    def shows_truncation(self) -> bool:
+        """Can a reader tell a cut stream from a whole one by its bytes alone?"""
+        ...
+
+    def begin(self, chunk_frames: int) -> bytes: ...
+
+    def frames(self, frames: Sequence[Frame]) -> bytes: ...
+
+    def end(self) -> bytes: ...
+
+    def notice(self, error: TenutoError) -> bytes: ...
+
+
+class Records:
+    """`application/vnd.tenuto.records`: all there is to know, in order."""
+
+    media_type = f"{MEDIA_TYPE}; v={VERSION}"
+    shows_truncation = True
+
+    def __init__(self, session: Session, cursor: Cursor) -> None:
+        self._session = session
+        self._cursor = cursor
+        self._encoder = RecordEncoder()
+
+    def begin(self, chunk_frames: int) -> bytes:
+        session = self._session
+        return self._encoder.format(
+            Format(
+                session.audio,
+                self._cursor.next,
+                epoch=session.epoch,
+                epoch_base=session.base,
+                chunk_frames=chunk_frames,
+            )
+        )
+
+    def frames(self, frames: Sequence[Frame]) -> bytes:
+        return b"".join(map(self._encoder.frame, frames))
+
+    def end(self) -> bytes:
+        session = self._session
+        return self._encoder.end(End(session.end - session.base, session.samples))
+
+    def notice(self, error: TenutoError) -> bytes:
+        """What went wrong and from which frame to go on."""
+        facts = {
+            "code": error.code.value,
+            "message": error.message,
+            "remedy": error.remedy,
+            "resume": {
+                "session": self._session.id,
+                "epoch": self._session.epoch,
+                "from": self._cursor.next,
+            },
+            **error.detail,
+        }
+        return self._encoder.notice(Notice(json.dumps(facts, ensure_ascii=False)))
+
+
+class Wav:
+    """`audio/wav` with a header of unknown length, then samples."""
+
+    media_type = "audio/wav"
+    shows_truncation = False
+
+    def __init__(self, session: Session, cursor: Cursor) -> None:
+        self._audio = session.audio
+
+    def begin(self, chunk_frames: int) -> bytes:
+        return wav_header(self._audio)
+
+    def frames(self, frames: Sequence[Frame]) -> bytes:
+        return b"".join(frame.payload for frame in frames)
+
+    def end(self) -> bytes:
+        return b""
+
+    def notice(self, error: TenutoError) -> bytes:
+        return b""
+
+
+class L16:
+    """`audio/L16`: samples in network byte order (RFC 3551 section 4.5.11)."""
+
+    shows_truncation = False
+
+    def __init__(self, session: Session, cursor: Cursor) -> None:
+        audio = session.audio
+        self.media_type = f"audio/L16;rate={audio.rate};channels={audio.channels}"
+
+    def begin(self, chunk_frames: int) -> bytes:
+        return b""
+
+    def frames(self, frames: Sequence[Frame]) -> bytes:
+        samples = b"".join(frame.payload for frame in frames)
+        return np.frombuffer(samples, dtype="<i2").astype(">i2").tobytes()
+
+    def end(self) -> bytes:
+        return b""
+
+    def notice(self, error: TenutoError) -> bytes:
+        return b""
+
+
+def wav_header(audio: AudioFormat, data_size: int = _UNKNOWN_SIZE) -> bytes:
+    """The 44 bytes before the samples of a PCM WAV file."""
+    riff_size = _UNKNOWN_SIZE if data_size == _UNKNOWN_SIZE else data_size + 36
+    return struct.pack(
+        "<4sI4s4sIHHIIHH4sI",
+        b"RIFF",
+        riff_size,
+        b"WAVE",
+        b"fmt ",
+        16,
+        1,
+        audio.channels,
+        audio.rate,
+        audio.bytes_per_second,
+        audio.bytes_per_sample,
+        16,
+        b"data",
+        data_size,
+    )

@@ -1,0 +1,166 @@
+"""What a request asks for, as a flat mapping of strings, strictly read."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping
+from urllib.parse import parse_qsl
+
+from starlette.requests import ClientDisconnect, Request
+
+from tenuto.errors import ErrorCode, RequestError
+from tenuto.media import FRAME_DURATION
+from tenuto.session import MAX_LEAD
+
+__all__ = ["MAX_BODY", "Parameters", "read_parameters"]
+
+MAX_BODY = 256 * 1024
+"""Bytes of a JSON body: 20,000 code points of text, each escaped, and the rest."""
+
+_LISTENER_LENGTH = 64
+
+
+class Parameters:
+    """The parameters of one request; each is taken once, and leftovers are refused."""
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        self.values = dict(values)
+
+    def lead(self, default: float | None) -> float | None:
+        """Seconds, or None for `max`: unpaced."""
+        text = self.values.pop("lead", None)
+        if text is None:
+            return default
+        if text == "max":
+            return None
+        try:
+            seconds = float(text)
+        except ValueError:
+            seconds = -1.0
+        # Not `seconds < …`: NaN compares with nothing.
+        if not FRAME_DURATION <= seconds <= MAX_LEAD:
+            raise _bad("lead", text, f"{FRAME_DURATION:g} to {MAX_LEAD:g} seconds, or max")
+        return seconds
+
+    def listener(self, default: str) -> str:
+        """The client's own name for this listener."""
+        text = self.values.pop("listener", default)
+        if not 0 < len(text) <= _LISTENER_LENGTH or not text.isprintable():
+            raise _bad("listener", text, f"1 to {_LISTENER_LENGTH} printable characters")
+        return text
+
+    def number(self, name: str) -> int | None:
+        """A whole number >= 0, or None where it is absent."""
+        text = self.values.pop(name, None)
+        if text is None:
+            return None
+        # isdecimal alone would take other scripts' digits; 2**62 is what a record can say.
+        if not (text.isascii() and text.isdecimal()) or len(text) > 18:
+            raise _bad(name, text, "a whole number from 0 on")
+        return int(text)
+
+    def refuse_others(self, known: Iterable[str]) -> None:
+        """`RequestError` for a name that nobody would look at."""
+        names = sorted(known)
+        for name in self.values:
+            if name not in names:
+                near = difflib.get_close_matches(name, names, 1)
+                hint = f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(names)}"
+                raise RequestError(
+                    ErrorCode.BAD_REQUEST, f"unknown parameter {name[:50]!r}", remedy=hint
+                )
+
+
+async def read_parameters(request: Request) -> Parameters:
+    """From the query and, for POST, a flat JSON object beside it."""
+    values = _from_query(request.scope["query_string"])
+    if request.method == "POST":
+        values.update(_from_json(await _body(request)))
+    return Parameters(values)
+
+
+def _from_query(query: bytes) -> dict[str, str]:
+    try:
+        pairs = parse_qsl(
+            query.decode(), keep_blank_values=True, errors="strict", max_num_fields=32
+        )
+    except UnicodeDecodeError as error:
+        raise RequestError(
+            ErrorCode.BAD_TEXT,
+            f"the query is not UTF-8 (byte 0x{error.object[error.start]:02x} of a value)",
+            remedy="percent-encode text as UTF-8",
+        ) from None
+    except ValueError:
+        raise RequestError(
+            ErrorCode.BAD_REQUEST, "more than 32 parameters", remedy="send fewer"
+        ) from None
+    return _unique(pairs)
+
+
+def _from_json(body: bytes) -> dict[str, str]:
+    if not body.strip():
+        return {}
+    try:
+        value = json.loads(body, object_pairs_hook=_unique_items)
+    except RecursionError:
+        value = None
+    except ValueError as error:
+        raise RequestError(
+            ErrorCode.BAD_REQUEST,
+            f"the body is not JSON: {str(error)[:100]}",
+            remedy='send an object such as {"text": "Hello"}',
+        ) from None
+    if not isinstance(value, dict):
+        raise RequestError(
+            ErrorCode.BAD_REQUEST,
+            "the body is not a JSON object",
+            remedy='send an object such as {"text": "Hello"}',
+        )
+    return {name: _plain(name, item) for name, item in value.items()}
+
+
+def _unique_items(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    names = [name for name, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{name[:50]!r} is given twice")
+        if len(names) > 32:
+            raise ValueError("more than 32 parameters")
+    return dict(pairs)
+
+
+def _unique(pairs: list[tuple[str, str]]) -> dict[str, str]:
+    try:
+        values = _unique_items(list(pairs))
+    except ValueError as error:
+        raise RequestError(ErrorCode.BAD_REQUEST, str(error), remedy="give it once") from None
+    return {name: str(value) for name, value in values.items()}
+
+
+def _plain(name: str, value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise _bad(name, json.dumps(value)[:50], "a string or a number")
+    return str(value)
+
+
+async def _body(request: Request) -> bytes:
+    body = bytearray()
+    try:
+        async for part in request.stream():
+            body += part
+            if len(body) > MAX_BODY:
+                raise RequestError(
+                    ErrorCode.TOO_LARGE,
+                    f"a body of more than {MAX_BODY} bytes",
+                    remedy="send the text in several requests",
+                )
+    except ClientDisconnect:
+        raise RequestError(ErrorCode.BAD_REQUEST, "the client left in mid-request") from None
+    return bytes(body)
+
+
+def _bad(name: str, value: str, expected: str) -> RequestError:
+    return RequestError(
+        ErrorCode.BAD_REQUEST, f"{name} = {value[:50]!r}", remedy=f"give {expected}"
+    )

@@ -1,0 +1,65 @@
+"""Errors as HTTP answers: problem details (RFC 9457), never a traceback."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from tenuto.errors import ErrorCode, RequestError, TenutoError
+
+__all__ = ["problem", "refused", "unrouted"]
+
+
+def problem(error: TenutoError) -> Response:
+    """The answer for an error that came before the first body byte."""
+    status = error.code.status
+    body = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "code": error.code.value,
+        "detail": _clean(error.message),
+        "remedy": _clean(error.remedy),
+        **error.detail,
+    }
+    headers = {"cache-control": "no-store"}
+    if "retry_after" in error.detail:
+        headers["retry-after"] = str(error.detail["retry_after"])
+    return JSONResponse(body, status, headers, media_type="application/problem+json")
+
+
+async def refused(request: Request, error: Exception) -> Response:
+    """Exception handler for `TenutoError`."""
+    assert isinstance(error, TenutoError)
+    return problem(error)
+
+
+async def unrouted(request: Request, error: Exception) -> Response:
+    """Exception handler for Starlette's own 404 and 405."""
+    assert isinstance(error, HTTPException)
+    if error.status_code == ErrorCode.METHOD_NOT_ALLOWED.status:
+        allowed = (error.headers or {}).get("Allow", "")
+        answer = problem(
+            RequestError(
+                ErrorCode.METHOD_NOT_ALLOWED,
+                f"{request.method[:20]} is not possible here",
+                remedy=f"use {allowed}",
+            )
+        )
+        answer.headers["allow"] = allowed
+        return answer
+    return problem(
+        RequestError(
+            ErrorCode.UNKNOWN_ROUTE,
+            f"there is nothing at {request.url.path[:100]}",
+            remedy="GET / lists what there is",
+        )
+    )
+
+
+def _clean(text: str) -> str:
+    """Text that JSON and UTF-8 can carry, whatever a client put into it."""
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,209 @@
+"""The routes: they decide what is asked for and hand out plans."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from tenuto.errors import ErrorCode, RequestError
+from tenuto.host import SessionHost
+from tenuto.policy import QuicShare, decide
+from tenuto.session import Session
+from tenuto.session.limits import DEFAULT_LEAD
+from tenuto.sources import PARAMETERS, MediaFolder, open_source
+from tenuto.sources.base import Source
+from tenuto.web.encodings import Records
+from tenuto.web.guard import client_id
+from tenuto.web.negotiate import EncodingFactory, negotiate
+from tenuto.web.parameters import Parameters, read_parameters
+from tenuto.web.plan import STREAM_HEADERS, Plan, PlanResponse
+
+__all__ = ["Routes", "WebOptions"]
+
+_INDEX = """Tenuto: live voice over HTTP/3, with TCP beside it.
+
+GET|POST /v1/speak?text=Hello        create a session and stream it
+POST     /v1/sessions                create a session
+GET      /v1/sessions/ID/audio       stream it, from=SEQUENCE to resume
+GET      /v1/transport               is this client offered QUIC?
+GET      /v1/certificate-hashes      SHA-256 for WebTransport's serverCertificateHashes
+GET      /healthz /readyz /metrics
+"""
+
+_SOURCE_PARAMETERS = frozenset().union(*PARAMETERS.values()) | {"source"}
+
+
+@dataclass(frozen=True, slots=True)
+class WebOptions:
+    """What the routes need to know of the server around them."""
+
+    media: MediaFolder | None = None
+    test_sources: bool = False
+    offer: Callable[[], tuple[QuicShare, int] | None] = lambda: None
+    certificate_hashes: Callable[[], list[str]] = list
+    draining: Callable[[], bool] = lambda: False
+    metrics: Callable[[], str] = lambda: ""
+    health: Callable[[], dict[str, object]] = field(default=dict)
+
+
+class Routes:
+    """Handlers by name; `tenuto.web.app` gives them their paths."""
+
+    def __init__(self, host: SessionHost, options: WebOptions) -> None:
+        self._host = host
+        self._options = options
+
+    async def speak(self, request: Request) -> Response:
+        encoding = self._encoding(request)
+        parameters = await read_parameters(request)
+        lead, listener = _listening(parameters, encoding)
+        if request.method == "HEAD":
+            return _head(request)
+        session = self._host.open(await self._source(parameters))
+        return self._stream(session, encoding, listener, lead, start=None)
+
+    async def create(self, request: Request) -> Response:
+        parameters = await read_parameters(request)
+        session = self._host.open(await self._source(parameters))
+        audio = session.audio
+        return JSONResponse(
+            {
+                "session": session.id,
+                "epoch": session.epoch,
+                "audio": f"/v1/sessions/{session.id}/audio",
+                "rate": audio.rate,
+                "channels": audio.channels,
+                "frame_milliseconds": 20,
+                "first": session.first,
+                "expires_in": self._host.limits.unattached,
+            },
+            201,
+            {"tenuto-session": session.id, "location": f"/v1/sessions/{session.id}/audio"},
+        )
+
+    async def audio(self, request: Request) -> Response:
+        encoding = self._encoding(request)
+        parameters = await read_parameters(request)
+        lead, listener = _listening(parameters, encoding)
+        start, epoch = parameters.number("from"), parameters.number("epoch")
+        parameters.refuse_others(("lead", "listener", "from", "epoch"))
+        session = self._host.find(request.path_params["id"])
+        if epoch is not None and epoch != session.epoch:
+            raise RequestError(
+                ErrorCode.TOO_OLD,
+                f"epoch {epoch} of this session is over",
+                remedy=f"go on in epoch {session.epoch}",
+                detail={"epoch": session.epoch, "first": session.first},
+            )
+        if request.method == "HEAD":
+            return _head(request)
+        return self._stream(session, encoding, listener, lead, start=start)
+
+    async def control(self, request: Request) -> Response:
+        parameters = await read_parameters(request)
+        command = parameters.values.pop("command", "")
+        parameters.refuse_others(("command",))
+        session = self._host.find(request.path_params["id"])
+        commands = {
+            "pause": self._host.pause,
+            "resume": self._host.resume,
+            "close": self._host.expire,
+        }
+        if command not in commands:
+            raise RequestError(
+                ErrorCode.BAD_REQUEST,
+                f"command = {command[:50]!r}",
+                remedy=f"say one of: {', '.join(commands)}",
+            )
+        commands[command](session)
+        return JSONResponse({"session": session.id, "state": session.state.name.lower()})
+
+    async def transport(self, request: Request) -> Response:
+        offer = self._options.offer()
+        if offer is None:
+            return JSONResponse({"quic": False})
+        decision = decide(offer[0], client_id(request.scope))
+        return JSONResponse({"quic": decision.quic, "port": offer[1], "max_age": decision.max_age})
+
+    async def certificate_hashes(self, request: Request) -> Response:
+        hashes = self._options.certificate_hashes()
+        return JSONResponse({"algorithm": "sha-256", "hashes": hashes}, headers=_no_store())
+
+    async def healthz(self, request: Request) -> Response:
+        facts = {"status": "ok", "sessions": len(self._host), "listeners": self._host.listeners}
+        return JSONResponse({**facts, **self._options.health()}, headers=_no_store())
+
+    async def readyz(self, request: Request) -> Response:
+        draining = self._options.draining()
+        status = {"status": "draining" if draining else "ready"}
+        return JSONResponse(status, 503 if draining else 200, _no_store())
+
+    async def metrics(self, request: Request) -> Response:
+        text = self._options.metrics()
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    async def index(self, request: Request) -> Response:
+        return PlainTextResponse(_INDEX)
+
+    # What the handlers share
+
+    def _encoding(self, request: Request) -> EncodingFactory:
+        factory = negotiate(request.headers.get("accept", "*/*"))
+        old = request.scope["http_version"] == "1.0"
+        if old and not getattr(factory, "shows_truncation", False):
+            raise RequestError(
+                ErrorCode.OLD_HTTP,
+                "over HTTP/1.0 a cut audio stream would look complete",
+                remedy="use HTTP/1.1, or accept application/vnd.tenuto.records",
+            )
+        return factory
+
+    async def _source(self, parameters: Parameters) -> Source:
+        if self._options.draining():
+            raise RequestError(
+                ErrorCode.DRAINING,
+                "this server is about to stop",
+                remedy="try again in a few seconds",
+                detail={"retry_after": 2},
+            )
+        parameters.refuse_others(_SOURCE_PARAMETERS)
+        return await open_source(
+            parameters.values,
+            media=self._options.media,
+            allow_test_sources=self._options.test_sources,
+        )
+
+    def _stream(
+        self,
+        session: Session,
+        encoding: EncodingFactory,
+        listener: str,
+        lead: float | None,
+        *,
+        start: int | None,
+    ) -> Response:
+        cursor = self._host.attach(session, listener, start=start, lead=lead)
+        return PlanResponse(Plan(self._host, session, cursor, encoding(session, cursor)))
+
+
+def _listening(parameters: Parameters, encoding: EncodingFactory) -> tuple[float | None, str]:
+    """How far ahead and under which name. A plain player paces itself, so it gets `max`."""
+    default = DEFAULT_LEAD if encoding is Records else None
+    return parameters.lead(default), parameters.listener(secrets.token_hex(8))
+
+
+def _head(request: Request) -> Response:
+    """The headers a GET would begin with; nothing is started or attached."""
+    accept = negotiate(request.headers.get("accept", "*/*"))
+    media_type = getattr(accept, "media_type", "audio/L16")
+    response = Response(media_type=None, headers={"content-type": media_type, **STREAM_HEADERS})
+    del response.headers["content-length"]
+    return response
+
+
+def _no_store() -> dict[str, str]:
+    return {"cache-control": "no-store"}
