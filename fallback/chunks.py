@@ -1,0 +1,159 @@
+"""Plans as HTTP/1.1 chunks: 5 to 10 whole frames each, one write, no more than the path takes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tenuto.errors import ErrorCode, RequestError, TenutoError
+from tenuto.telemetry.events import Event
+from tenuto.telemetry.faults import describe_fault
+from tenuto.web import PLAN, Delivery, DeliveryState, Plan
+from tenuto.web.problems import problem
+
+__all__ = ["ABORT", "TUNE", "ChunkDoor", "ChunkSender"]
+
+ABORT = "tenuto.abort"
+"""Key of the ASGI state: ends the connection at once, unsent bytes and all."""
+
+TUNE = "tenuto.tune"
+"""Key of the ASGI state: sizes the kernel's send buffer for a stream of so many bytes/s."""
+
+FRAMES_PER_CHUNK = 5
+MOST_FRAMES = 10
+FIRST_FRAMES = 2
+MAX_CHUNK = 32768
+"""Bytes of one chunk, and so of one write."""
+
+
+class ChunkSender:
+    """The reader of one cursor on one HTTP/1.1 response."""
+
+    def __init__(self, plan: Plan, send: Send, *, deadline: float) -> None:
+        self._plan = plan
+        self._send = send
+        self._deadline = deadline
+        self._delivery = Delivery(plan, frames_per_chunk=FRAMES_PER_CHUNK)
+        self._wake = asyncio.Event()
+        self._reason: TenutoError | None = None
+        frame = self._delivery.frame_size
+        self._most = max(1, min(MOST_FRAMES, (MAX_CHUNK - 512) // frame))
+        self._first = True
+
+    def wake(self) -> None:
+        self._wake.set()
+
+    def stop(self, reason: TenutoError) -> None:
+        self._reason = reason
+        self._wake.set()
+
+    async def run(self) -> bool:
+        """Send to the end; True if the body may end cleanly.
+
+        Raises `TimeoutError` when one write took longer than the deadline.
+        """
+        plan = self._plan
+        plan.host.serve(plan.session, plan.cursor, self)
+        while True:
+            self._wake.clear()
+            data = self._next()
+            if data:
+                await self._write(data)
+            if self._delivery.state is not DeliveryState.OPEN:
+                return self._delivery.state is DeliveryState.COMPLETE
+            if not data:
+                await self._wake.wait()
+
+    def _next(self) -> bytes:
+        if self._reason is not None:
+            return self._delivery.break_off(self._reason)
+        data = self._delivery.pull(FIRST_FRAMES if self._first else self._most)
+        self._first = self._first and not data
+        return data
+
+    async def _write(self, data: bytes) -> None:
+        message = {"type": "http.response.body", "body": data, "more_body": True}
+        await asyncio.wait_for(self._send(message), self._deadline)
+        # hypercorn's send neither raises nor yields once the client has gone: without this
+        # an unpaced stream would never let the loop see the disconnect.
+        await asyncio.sleep(0)
+
+
+class ChunkDoor:
+    """ASGI middleware that knows plans, watches for the client leaving, and keeps quiet.
+
+    A stream that must not look complete ends by returning early: hypercorn then closes the
+    connection without the zero chunk (RFC 9112 section 8).
+    """
+
+    def __init__(
+        self, app: ASGIApp, *, write_deadline: float, on_event: Callable[[Event], None]
+    ) -> None:
+        self._app = app
+        self._deadline = write_deadline
+        self._on_event = on_event
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        if _ambiguous(scope):
+            error = RequestError(
+                ErrorCode.BAD_REQUEST,
+                "both Content-Length and Transfer-Encoding",
+                remedy="send one of them (RFC 9112 section 6.3)",
+            )
+            answer = problem(error)
+            answer.headers["connection"] = "close"
+            return await answer(scope, receive, send)
+        scope["extensions"] = {**scope.get("extensions", {}), PLAN: {}}
+
+        async def send_or_carry_out(message: Message) -> None:
+            if message["type"] == PLAN:
+                await self._carry_out(message["plan"], scope, receive, send)
+            else:
+                await send(message)
+
+        try:
+            await self._app(scope, receive, send_or_carry_out)
+        except TenutoError:
+            pass  # The app has told; what is left is to end without the zero chunk.
+        except Exception as fault:  # noqa: BLE001  # a guard
+            self._on_event(describe_fault("tcp", fault))
+        return None
+
+    async def _carry_out(self, plan: Plan, scope: Scope, receive: Receive, send: Send) -> None:
+        state = scope.get("state", {})
+        if TUNE in state:
+            state[TUNE](plan.session.audio.bytes_per_second)
+        sender = ChunkSender(plan, send, deadline=self._deadline)
+        sending = asyncio.create_task(sender.run())
+        watching = asyncio.create_task(_disconnected(receive))
+        try:
+            await asyncio.wait({sending, watching}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            watching.cancel()
+            if not sending.done():
+                sending.cancel()
+            await asyncio.wait({sending, watching})
+        if sending.cancelled():
+            return
+        fault = sending.exception()
+        if isinstance(fault, TimeoutError):
+            # Nobody reads: what is buffered will not be read either.
+            state.get(ABORT, lambda: None)()
+        elif fault is not None:
+            raise fault
+        elif sending.result():
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _ambiguous(scope: Scope) -> bool:
+    names = {name.lower() for name, _ in scope["headers"]}
+    return {b"content-length", b"transfer-encoding"} <= names

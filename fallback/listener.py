@@ -1,0 +1,191 @@
+"""TCP sockets and connections around hypercorn's `TCPServer`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hypercorn.asyncio.tcp_server import TCPServer
+from hypercorn.asyncio.worker_context import WorkerContext
+from hypercorn.config import Config
+from hypercorn.utils import wrap_app
+from starlette.types import ASGIApp
+
+from fallback.chunks import ABORT, TUNE
+from fallback.hardening import harden
+from tenuto.telemetry.events import ConnectionRefused, Event
+
+__all__ = ["TcpLimits", "TcpListener", "TcpTally", "bind_tcp"]
+
+_TCP_NOTSENT_LOWAT = 25
+_LEAST_SEND_BUFFER = 32 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class TcpLimits:
+    """Times in seconds, sizes in bytes; docs/server-behaviour.md says what happens at each."""
+
+    max_connections: int = 2000
+    handshake: float = 5.0
+    keep_alive: float = 30.0
+    """An idle connection between requests."""
+    write_deadline: float = 10.0
+    user_timeout: float = 10.0
+    """Unacknowledged data for this long ends the connection (RFC 5482)."""
+    write_buffer: int = 8 * 1024
+    not_sent: int = 16 * 1024
+    max_request_head: int = 16 * 1024
+
+
+@dataclass(slots=True)
+class TcpTally:
+    """Counters of the TCP door since its start."""
+
+    connections: int = 0
+    refused: int = 0
+    faults: int = 0
+
+
+class TcpListener:
+    """Accepts, counts, bounds and ends connections; hypercorn speaks HTTP/1.1 on them."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        context: ssl.SSLContext,
+        limits: TcpLimits,
+        *,
+        on_event: Callable[[Event], None],
+    ) -> None:
+        harden()
+        self.tally = TcpTally()
+        self._limits = limits
+        self._tls = context
+        self._on_event = on_event
+        self._config = Config()
+        self._config.accesslog = self._config.errorlog = None
+        self._config.include_server_header = False
+        self._config.keep_alive_timeout = limits.keep_alive
+        self._config.h11_max_incomplete_size = limits.max_request_head
+        self._app = wrap_app(app, 0, "asgi")  # type: ignore[arg-type]
+        self._worker = WorkerContext(None)
+        self._servers: list[asyncio.Server] = []
+        self._writers: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+        self._refusing = False
+
+    @property
+    def connections(self) -> int:
+        return len(self._writers)
+
+    async def listen(self, sockets: list[socket.socket]) -> None:
+        """Serve these bound sockets; the listener closes them."""
+        for each in sockets:
+            server = await asyncio.start_server(
+                self._serve,
+                sock=each,
+                backlog=1024,
+                ssl=self._tls,
+                ssl_handshake_timeout=self._limits.handshake,
+                ssl_shutdown_timeout=1.0,
+            )
+            self._servers.append(server)
+
+    def stop_accepting(self) -> None:
+        for server in self._servers:
+            server.close()
+
+    async def close(self, grace: float) -> None:
+        """Let requests end for `grace` seconds, then abort what is left."""
+        self.stop_accepting()
+        await self._worker.terminated.set()
+        if self._writers:
+            await asyncio.wait(list(self._writers), timeout=grace)
+        for task, writer in list(self._writers.items()):
+            writer.transport.abort()
+            task.cancel()
+        if self._writers:
+            await asyncio.wait(list(self._writers), timeout=1.0)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if not self._admit():
+            writer.transport.abort()
+            return
+        task = asyncio.current_task()
+        assert task is not None
+        self._writers[task] = writer
+        self.tally.connections += 1
+        writer.transport.set_write_buffer_limits(high=self._limits.write_buffer)
+        connection = writer.get_extra_info("socket")
+        state = {ABORT: writer.transport.abort, TUNE: lambda rate: _tune(connection, rate)}
+        try:
+            await TCPServer(
+                self._app,
+                asyncio.get_running_loop(),
+                self._config,
+                self._worker,
+                state,
+                reader,
+                writer,
+            )
+        except (OSError, ExceptionGroup):
+            # 0.18.0 lets a peer's reset escape; the connection is over either way.
+            self.tally.faults += 1
+        finally:
+            self._writers.pop(task, None)
+            with contextlib.suppress(OSError):
+                writer.transport.abort()
+
+    def _admit(self) -> bool:
+        if self.connections < self._limits.max_connections:
+            self._refusing = False
+            return True
+        self.tally.refused += 1
+        if not self._refusing:
+            self._refusing = True
+            reason = f"{self._limits.max_connections} connections are open"
+            self._on_event(ConnectionRefused("tcp", reason))
+        return False
+
+
+def bind_tcp(host: str, port: int, limits: TcpLimits) -> socket.socket:
+    """A bound socket whose connections inherit these bounds; raises `OSError`."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if family == socket.AF_INET6:
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _LEAST_SEND_BUFFER)
+        for name, value in _linux_options(limits):
+            bound.setsockopt(socket.IPPROTO_TCP, name, value)
+        bound.setblocking(False)
+        bound.bind((host, port))
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+def _linux_options(limits: TcpLimits) -> list[tuple[int, int]]:
+    if not hasattr(socket, "TCP_USER_TIMEOUT"):
+        return []
+    return [
+        (_TCP_NOTSENT_LOWAT, limits.not_sent),
+        (socket.TCP_USER_TIMEOUT, round(limits.user_timeout * 1000)),
+        (socket.TCP_KEEPIDLE, 15),
+        (socket.TCP_KEEPINTVL, 5),
+        (socket.TCP_KEEPCNT, 3),
+    ]
+
+
+def _tune(connection: socket.socket, bytes_per_second: int) -> None:
+    """One second of audio may be in flight: below that a long path would starve the codec."""
+    with contextlib.suppress(OSError):
+        size = max(_LEAST_SEND_BUFFER, bytes_per_second)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, size)

@@ -1,0 +1,256 @@
+"""The composition root: both doors, one app, one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import signal
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import UTC, datetime
+
+from aioquic.quic.configuration import QuicConfiguration
+
+from fallback import ChunkDoor, TcpLimits, TcpListener
+from quicserver.limits import DoorLimits
+from quicserver.listener import QuicListener
+from quicserver.sockets import BoundSockets, bind_all
+from tenuto.errors import ErrorCode, RequestError
+from tenuto.host import SessionHost
+from tenuto.policy import QuicShare
+from tenuto.settings import ServerSettings
+from tenuto.sources import MediaFolder
+from tenuto.telemetry.events import (
+    CertificateKept,
+    CertificateReplaced,
+    DoorOpened,
+    Event,
+    ServerStopped,
+)
+from tenuto.telemetry.metrics import Metrics, Reading, counters
+from tenuto.tls import (
+    CertificateKeeper,
+    DevCertificates,
+    ServerCertificate,
+    install,
+    server_context,
+)
+from tenuto.tls import CertificateReplaced as PairReplaced
+from tenuto.web import WebOptions, create_app
+
+__all__ = ["Server"]
+
+_CERTIFICATE_CHECK = 2.0
+
+
+class Server:
+    """Both doors of one process.
+
+    `start` raises `OperatorError` for whatever the operator must mend; `stop` returns within
+    the grace and a second.
+    """
+
+    def __init__(
+        self, settings: ServerSettings, *, on_event: Callable[[Event], None] = lambda event: None
+    ) -> None:
+        self.settings = settings
+        self.port = 0
+        """The port really bound, for UDP and TCP alike."""
+        self.addresses: list[str] = []
+        self._on_event = on_event
+        self._draining = False
+        self._started = time.monotonic()
+        self._quic: QuicListener | None = None
+        self._metrics = Metrics(self._read_metrics)
+
+    async def start(self) -> None:
+        settings = self.settings
+        self._keeper = _keeper(settings)
+        self._door_limits = DoorLimits(
+            max_connections=settings.max_connections,
+            max_half_open=settings.max_half_open,
+            max_half_open_per_address=settings.max_half_open_per_address,
+            idle_timeout=settings.idle_timeout,
+        )
+        self._tcp_limits = TcpLimits(max_connections=settings.max_connections)
+        bound = bind_all(
+            settings.hosts,
+            settings.port,
+            udp=settings.quic.percent > 0,
+            door=self._door_limits,
+            tcp=self._tcp_limits,
+            on_event=self._on_event,
+        )
+        self.port = bound.port
+        self.host = SessionHost(
+            limits=settings.limits,
+            max_sessions=settings.max_sessions,
+            on_event=self._on_event,
+            first_sequence=settings.first_sequence,
+        )
+        await self._open_doors(bound)
+        self._checking = asyncio.create_task(self._check_certificates())
+
+    async def stop(self) -> None:
+        """Tell every listener, give them the grace, end the rest; ports are free afterwards."""
+        if self._draining:
+            return
+        self._draining = True
+        began = time.monotonic()
+        sessions = len(self.host)
+        self._checking.cancel()
+        self._tcp.stop_accepting()
+        if self._quic is not None:
+            self._quic.stop_accepting()
+        self.host.stop_readers(
+            RequestError(
+                ErrorCode.DRAINING,
+                "this server is about to stop",
+                remedy="resume on another or in a few seconds",
+                detail={"retry_after": 2},
+            )
+        )
+        await self._tcp.close(self.settings.grace)
+        await self._drain_quic(began + self.settings.grace)
+        await self.host.close()
+        self._on_event(ServerStopped(sessions, time.monotonic() - began))
+
+    async def run(self) -> None:
+        """Serve until SIGTERM or SIGINT; a second one ends the grace."""
+        stopping = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            # Not there on Windows, where Ctrl-C arrives as KeyboardInterrupt.
+            with contextlib.suppress(NotImplementedError):
+                loop.add_signal_handler(number, stopping.set)
+        await stopping.wait()
+        stopping.clear()
+        closing = asyncio.create_task(self.stop())
+        second = asyncio.create_task(stopping.wait())
+        await asyncio.wait({closing, second}, return_when=asyncio.FIRST_COMPLETED)
+        second.cancel()
+        if not closing.done():
+            closing.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await closing
+
+    # Parts
+
+    async def _open_doors(self, bound: BoundSockets) -> None:
+        settings = self.settings
+        app = create_app(
+            self.host,
+            WebOptions(
+                media=MediaFolder(settings.media) if settings.media else None,
+                test_sources=settings.test_sources,
+                offer=self._offer,
+                certificate_hashes=self._hashes,
+                draining=lambda: self._draining,
+                metrics=self._metrics.render,
+                health=self._health,
+            ),
+            on_event=self._on_event,
+        )
+        tls = server_context(self._keeper.certificate)
+        self._keeper.subscribe(lambda pair: install(tls, pair))
+        door = ChunkDoor(
+            app, write_deadline=self._tcp_limits.write_deadline, on_event=self._on_event
+        )
+        self._tcp = TcpListener(door, tls, self._tcp_limits, on_event=self._on_event)
+        await self._tcp.listen(bound.tcp)
+        for each in bound.tcp:
+            self._opened("tcp", each.getsockname(), self._tcp_limits.write_buffer)
+        if not bound.udp:
+            return
+        configuration = QuicConfiguration(is_client=False)
+        self._keeper.subscribe(lambda pair: _install_quic(configuration, pair))
+        self._quic = QuicListener(app, configuration, self._door_limits, on_event=self._on_event)
+        self._quic.listen(bound.udp)
+        for each in bound.udp:
+            granted = each.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+            self._opened("quic", each.getsockname(), granted)
+
+    def _opened(self, door: str, address: tuple[str, int], buffer: int) -> None:
+        host = f"[{address[0]}]" if ":" in address[0] else address[0]
+        shown = f"{host}:{address[1]}"
+        if shown not in self.addresses:
+            self.addresses.append(shown)
+        self._on_event(DoorOpened(door, shown, buffer))
+
+    async def _drain_quic(self, until: float) -> None:
+        if self._quic is None:
+            return
+        # Nobody tells when the last ACK came.
+        while self._quic.held and time.monotonic() < until:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+        self._quic.close()
+
+    async def _check_certificates(self) -> None:
+        while True:
+            await asyncio.sleep(_CERTIFICATE_CHECK)
+            for event in self._keeper.check(datetime.now(UTC)):
+                if isinstance(event, PairReplaced):
+                    pair = event.certificate
+                    self._on_event(
+                        CertificateReplaced(pair.sha256.hex(), pair.not_after.isoformat())
+                    )
+                else:
+                    self._on_event(CertificateKept(event.message))
+
+    # What the routes ask
+
+    def _offer(self) -> tuple[QuicShare, int] | None:
+        return (self.settings.quic, self.port) if self._quic is not None else None
+
+    def _hashes(self) -> list[str]:
+        hashes = self._keeper.hashes()
+        known = [hashes.current] + ([hashes.upcoming] if hashes.upcoming else [])
+        return [base64.b64encode(each).decode() for each in known]
+
+    def _health(self) -> dict[str, object]:
+        doors: dict[str, object] = {"tcp": self._tcp.connections}
+        if self._quic is not None:
+            doors["quic"] = self._quic.connections
+        return {"doors": doors, "uptime": round(time.monotonic() - self._started, 3)}
+
+    def _read_metrics(self) -> list[Reading]:
+        host = self.host
+        readings = [
+            Reading("sessions", "sessions alive", len(host)),
+            Reading("listeners", "listeners attached", host.listeners),
+            Reading("tick_lag_seconds", "worst lateness of the tick", host.tick.worst_lag),
+            Reading(
+                "certificate_days_left",
+                "days until the certificate expires",
+                self._keeper.days_left(datetime.now(UTC)),
+            ),
+            Reading("tcp_open_connections", "TCP connections open", self._tcp.connections),
+            *counters("host", asdict(host.tally)),
+            *counters("tcp", asdict(self._tcp.tally)),
+        ]
+        if self._quic is not None:
+            quic = self._quic
+            readings += [
+                Reading("quic_open_connections", "QUIC connections open", quic.connections),
+                Reading("quic_half_open", "QUIC handshakes unfinished", quic.half_open),
+                Reading("quic_held_bytes", "bytes sent and not acknowledged", quic.held),
+                *counters("quic", asdict(quic.tally)),
+            ]
+        return readings
+
+
+def _keeper(settings: ServerSettings) -> CertificateKeeper:
+    now = datetime.now(UTC)
+    if settings.certificate is not None and settings.key is not None:
+        return CertificateKeeper.of_files(settings.certificate, settings.key, now)
+    return CertificateKeeper.of_dev(DevCertificates(settings.certificates_folder), now)
+
+
+def _install_quic(configuration: QuicConfiguration, pair: ServerCertificate) -> None:
+    """Handshakes that begin from now on use this pair."""
+    configuration.certificate = pair.leaf
+    configuration.certificate_chain = list(pair.intermediates)
+    configuration.private_key = pair.private_key

@@ -1,0 +1,99 @@
+"""`tenuto serve`, which is also `python -m quicserver`."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from quicserver.app import Server
+from quicserver.loop import loop_factory
+from tenuto.policy import QuicShare
+from tenuto.settings import LOOPBACK, ServerSettings
+from tenuto.telemetry.log import LogSink
+
+__all__ = ["serve"]
+
+
+@click.command()
+@click.option(
+    "--host",
+    "hosts",
+    multiple=True,
+    default=LOOPBACK,
+    show_default=True,
+    help="Address to bind; may be given several times.",
+)
+@click.option("--port", default=4433, show_default=True, help="UDP and TCP port; 0 for any.")
+@click.option("--cert", type=click.Path(path_type=Path), help="Certificate chain, PEM.")
+@click.option("--key", type=click.Path(path_type=Path), help="Its private key, PEM.")
+@click.option(
+    "--certs-dir",
+    type=click.Path(path_type=Path),
+    default=Path("certs/dev"),
+    show_default=True,
+    help="Where development certificates are kept when --cert is not given.",
+)
+@click.option(
+    "--media",
+    type=click.Path(path_type=Path),
+    help="Folder of WAV files to serve as /v1/speak?file=NAME.",
+)
+@click.option(
+    "--quic",
+    default="on",
+    show_default=True,
+    metavar="off|on|PERCENT",
+    help="Share of clients that are offered QUIC.",
+)
+@click.option("--grace", default=2.0, show_default=True, help="Seconds to drain on SIGTERM.")
+@click.option("--test-sources", is_flag=True, help="Serve the counting source, for tests.")
+@click.option("--first-sequence", default=0, hidden=True, help="Where sequences start.")
+@click.option("--log", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def serve(
+    hosts: tuple[str, ...],
+    port: int,
+    cert: Path | None,
+    key: Path | None,
+    certs_dir: Path,
+    media: Path | None,
+    quic: str,
+    grace: float,
+    test_sources: bool,
+    first_sequence: int,
+    log: str,
+) -> None:
+    """Serve speech over HTTP/3 and, on the same port, over TCP.
+
+    \b
+    Try it:
+      tenuto serve &
+      tenuto speak "Good morning."
+      curl -N --cacert certs/dev/ca.pem \\
+        "https://localhost:4433/v1/speak?text=Hello" | ffplay -nodisp -autoexit -
+
+    Development certificates are made on the first start. Without a configured key only
+    loopback addresses are served. Every option can be set in the environment, such as
+    TENUTO_SERVE_PORT. SIGTERM or Ctrl-C tells every listener where to resume and drains.
+    """  # noqa: D301  # click reads \b
+    settings = ServerSettings(
+        hosts=hosts,
+        port=port,
+        certificate=cert,
+        key=key,
+        certificates_folder=certs_dir,
+        media=media,
+        quic=QuicShare.parse(quic),
+        grace=grace,
+        test_sources=test_sources,
+        first_sequence=first_sequence,
+    )
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(_serve(settings, LogSink("server", as_json=log == "json")))
+
+
+async def _serve(settings: ServerSettings, sink: LogSink) -> None:
+    server = Server(settings, on_event=sink)
+    await server.start()
+    await server.run()

@@ -1,0 +1,144 @@
+"""Carries out a plan on one HTTP/3 stream: the tick's frames into its body, within bounds."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+from quicserver.limits import DoorLimits
+from tenuto.errors import ErrorCode, RequestError, TenutoError
+from tenuto.quic import Connection, Http3
+from tenuto.web import Delivery, DeliveryState, Plan
+
+__all__ = ["PlanSender", "Transmitter"]
+
+
+class Transmitter(Protocol):
+    """What a sender needs of its connection's owner."""
+
+    @property
+    def connection(self) -> Connection: ...
+
+    @property
+    def http(self) -> Http3: ...
+
+    def request_flush(self, sender: PlanSender) -> None:
+        """Call `sender.flush` and then transmit, soon and once."""
+        ...
+
+
+class PlanSender:
+    """The reader of one cursor.
+
+    Bytes are written only while the stream holds less than its limit unacknowledged, so a
+    slow listener costs that much and no more; `done` resolves when the stream has been
+    ended, cleanly or not.
+    """
+
+    def __init__(
+        self, peer: Transmitter, stream_id: int, plan: Plan, limits: DoorLimits, now: float
+    ) -> None:
+        self.stream_id = stream_id
+        self.blocked = False
+        """Waiting for acknowledgements rather than for frames."""
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._peer = peer
+        self._plan = plan
+        self._limits = limits
+        self._delivery = Delivery(plan, frames_per_chunk=1)
+        self._held = 0
+        self._moved_at = now
+        self._farewell: asyncio.TimerHandle | None = None
+
+    @property
+    def expecting(self) -> bool:
+        """Is audio expected to flow, so that silence should be filled with PINGs?"""
+        return not self.done.done()
+
+    def wake(self) -> None:
+        if not self.done.done():
+            self._peer.request_flush(self)
+
+    def stop(self, reason: TenutoError) -> None:
+        if not self.done.done() and self._delivery.state is DeliveryState.OPEN:
+            self._say_farewell(self._delivery.break_off(reason))
+            self._peer.request_flush(self)
+
+    def flush(self, now: float) -> None:
+        """Write what is due and fits."""
+        if self.done.done():
+            return
+        if self._farewell is not None:
+            if self._peer.connection.held(self.stream_id) == 0:
+                self._reset()
+            return
+        room = self._room(now)
+        self.blocked = room <= 0
+        while room > 0 and self._delivery.state is DeliveryState.OPEN:
+            data = self._delivery.pull(max(1, room // self._delivery.frame_size))
+            if not data and self._delivery.state is DeliveryState.OPEN:
+                return
+            room -= len(data)
+            self._write(data)
+            self.blocked = room <= 0
+
+    def abandon(self) -> None:
+        """The listener is gone: nothing more is written."""
+        if self._farewell is not None:
+            self._farewell.cancel()
+        if not self.done.done():
+            self.done.set_result(None)
+
+    def _write(self, data: bytes) -> None:
+        state = self._delivery.state
+        if state is DeliveryState.BROKEN:
+            self._say_farewell(data)
+        elif not self._peer.http.write(
+            self.stream_id, data, end_stream=state is DeliveryState.COMPLETE
+        ):
+            self.abandon()
+        elif state is DeliveryState.COMPLETE:
+            self.done.set_result(None)
+
+    def _room(self, now: float) -> int:
+        """Bytes that may be written now; a stream that stands still too long is given up."""
+        held = self._peer.connection.held(self.stream_id)
+        if held < self._held or held == 0:
+            self._moved_at = now
+        self._held = held
+        if now - self._moved_at > self._limits.stalled:
+            self.stop(
+                RequestError(
+                    ErrorCode.TOO_SLOW,
+                    f"nothing was acknowledged for {self._limits.stalled:g} s",
+                    remedy="resume on a better path",
+                )
+            )
+            return 0
+        return self._limit() - held
+
+    def _limit(self) -> int:
+        """Lead, two round trips and 200 ms of audio, within the door's bounds."""
+        seconds = (self._plan.cursor.lead or 0.0) + 2 * self._peer.connection.smoothed_rtt + 0.2
+        wanted = round(self._plan.session.audio.bytes_per_second * seconds)
+        limits = self._limits
+        return min(max(wanted, limits.least_unacknowledged), limits.most_unacknowledged)
+
+    def _say_farewell(self, notice: bytes) -> None:
+        """The NOTICE, and RESET_STREAM once it has arrived or after a second."""
+        if not self._peer.http.write(self.stream_id, notice):
+            self.abandon()
+            return
+        loop = asyncio.get_running_loop()
+        self.blocked = True
+        self._farewell = loop.call_later(self._limits.farewell, self._reset)
+
+    def _reset(self) -> None:
+        if self._farewell is not None:
+            self._farewell.cancel()
+        failure = self._delivery.failure
+        code = failure.code if failure is not None else ErrorCode.INTERNAL
+        self._peer.http.abort(self.stream_id, code.h3_error)
+        if not self.done.done():
+            self.done.set_result(None)
+        self._peer.request_flush(self)

@@ -1,0 +1,81 @@
+"""A server in a process of its own, as an operator runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import ssl
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+__all__ = ["ServerProcess"]
+
+
+class ServerProcess:
+    """`tenuto serve --port 0 …`; its port is read from its own log."""
+
+    def __init__(self, certificates: Path, *options: str) -> None:
+        command = [sys.executable, "-m", "quicserver", "--port", "0", "--log", "json"]
+        command += ["--certs-dir", str(certificates), "--test-sources", *options]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        self.log: list[dict[str, Any]] = []
+        self.ca = certificates / "ca.pem"
+        wanted = 1 if "off" in options else 2
+        doors: set[str] = set()
+        while len(doors) < wanted:
+            record = self._read_line()
+            if record.get("event") == "DoorOpened":
+                doors.add(record["door"])
+                self.port = int(record["address"].rsplit(":", 1)[1])
+
+    @property
+    def url(self) -> str:
+        return f"https://localhost:{self.port}"
+
+    @property
+    def rss(self) -> int:
+        """Resident bytes."""
+        with open(f"/proc/{self.process.pid}/statm", encoding="ascii") as statm:
+            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def get(self, path: str, *, timeout: float = 5.0) -> bytes:
+        """A plain HTTP/1.1 request, by nothing of ours."""
+        context = ssl.create_default_context(cafile=self.ca)
+        with urllib.request.urlopen(  # noqa: S310
+            self.url + path, timeout=timeout, context=context
+        ) as response:
+            body: bytes = response.read()
+            return body
+
+    def metric(self, name: str) -> float:
+        for line in self.get("/metrics").decode().splitlines():
+            if line.startswith(f"tenuto_{name} "):
+                return float(line.rsplit(" ", 1)[1])
+        raise KeyError(name)
+
+    def stop(self) -> int:
+        """SIGTERM, then its exit status."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            _, rest = self.process.communicate(timeout=10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            _, rest = self.process.communicate()
+        for line in rest.splitlines():
+            if line.startswith("{"):
+                self.log.append(json.loads(line))
+        return self.process.returncode
+
+    def _read_line(self) -> dict[str, Any]:
+        assert self.process.stderr is not None
+        line = self.process.stderr.readline()
+        if not line:
+            raise RuntimeError(f"the server ended with {self.process.wait()}")
+        record: dict[str, Any] = json.loads(line) if line.startswith("{") else {"text": line}
+        self.log.append(record)
+        return record
