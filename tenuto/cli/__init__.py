@@ -1,0 +1,1 @@
+"""The command line: thin shells around the packages that do the work."""

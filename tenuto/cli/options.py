@@ -1,0 +1,151 @@
+"""The options that `play` and `speak` share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import click
+
+from tenuto.cli.sink import check_output
+from tenuto.client import Target, TransportChoice, Trust
+from tenuto.tls import DEFAULT_FOLDER
+
+__all__ = ["DEFAULT_SERVER", "ListenOptions", "listening", "server_option"]
+
+DEFAULT_SERVER = "https://localhost:4433"
+
+_DEV_CA = DEFAULT_FOLDER / "ca.pem"
+
+Lead = float | Literal["max"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class LeadType(click.ParamType[Lead]):
+    """Seconds, or `max`."""
+
+    name = "seconds|max"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Lead:
+        if value == "max":
+            return "max"
+        try:
+            return float(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither a number of seconds nor max", param, ctx)
+
+
+@dataclass(frozen=True, slots=True)
+class ListenOptions:
+    """How to listen, as the command line says it."""
+
+    transport: TransportChoice
+    ca: Path | None
+    insecure: bool
+    output: str | None
+    lead: Lead | None
+    as_json: bool
+
+    def __post_init__(self) -> None:
+        if self.insecure and self.ca is not None:
+            raise click.UsageError("--ca and --insecure contradict each other")
+        if self.output is not None:
+            check_output(self.output)
+
+    def lead_for(self, url: str) -> Lead | None:
+        """A file has no clock to wait for: it takes all as fast as it comes."""
+        if self.lead is None and self.output not in (None, "-"):
+            return None if "lead" in Target.parse(url).names else "max"
+        return self.lead
+
+    def trust(self, url: str) -> Trust:
+        """`--ca`, else $TENUTO_CA, else the development CA for this machine's own names."""
+        if self.insecure:
+            return Trust(insecure=True)
+        named = self.ca or os.environ.get("TENUTO_CA")
+        if named:
+            return Trust(cafile=Path(named))
+        if _loopback(Target.parse(url).host) and _DEV_CA.is_file():
+            return Trust(cafile=_DEV_CA)
+        return Trust()
+
+
+def listening(function: F) -> F:
+    """Adds the shared options; the command gets them as `options`, a `ListenOptions`."""
+
+    def collected(**values: Any) -> Any:
+        names = ListenOptions.__dataclass_fields__
+        options = ListenOptions(**{name: values.pop(name) for name in names})
+        return function(options=options, **values)
+
+    collected.__name__ = function.__name__
+    collected.__doc__ = function.__doc__
+    collected.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
+    for option in reversed(_OPTIONS):
+        collected = option(collected)
+    return collected  # type: ignore[return-value]
+
+
+server_option = click.option(
+    "--server",
+    metavar="URL",
+    envvar="TENUTO_SERVER",
+    default=DEFAULT_SERVER,
+    show_default=True,
+    help="The server to ask. $TENUTO_SERVER names another default.",
+)
+
+_OPTIONS = (
+    click.option(
+        "--output",
+        "-o",
+        metavar="FILE|-",
+        help="Write to FILE.wav or FILE.raw instead of the loudspeaker; - writes raw samples "
+        "(16-bit little-endian) to standard output.",
+    ),
+    click.option(
+        "--transport",
+        type=click.Choice(["auto", "quic", "tcp"]),
+        default="auto",
+        show_default=True,
+        help="auto tries QUIC and takes TCP if that does not connect.",
+    ),
+    click.option(
+        "--lead",
+        type=LeadType(),
+        metavar="SECONDS|max",
+        help="How many seconds ahead of real time the server may send; max means as fast as "
+        "it goes.  [default: max to a file, else the server's]",
+    ),
+    click.option(
+        "--ca",
+        metavar="PEM",
+        type=click.Path(path_type=Path),
+        help=f"Trust this CA alone.  [default: $TENUTO_CA; else {_DEV_CA} for localhost, if it "
+        "is there; else the public CAs]",
+    ),
+    click.option(
+        "--insecure", is_flag=True, help="Verify no certificate: for looking, not for use."
+    ),
+    click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        help="Print events as JSON lines and a summary as the last one; on standard error if "
+        "standard output carries audio.",
+    ),
+)
+
+
+def _loopback(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,60 @@
+"""`tenuto speak`: have a text spoken."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from tenuto.cli.listen import Value, listen
+from tenuto.cli.options import ListenOptions, listening, server_option
+from tenuto.errors import ErrorCode, RequestError
+
+__all__ = ["MAX_TEXT_SIZE", "speak"]
+
+MAX_TEXT_SIZE = 4 * 1024 * 1024
+"""Bytes read from standard input; a server's own limit is far below."""
+
+_HELP = """Have TEXT spoken and listen to it; - reads the text from standard input.
+
+\b
+Examples:
+  tenuto speak 'Hello from Tenuto.'
+  tenuto speak '你好' --lang cmn --output hello.wav
+  fortune | tenuto speak -
+  tenuto speak 'Listen.' -o - | ffplay -nodisp -autoexit -f s16le -ar 16000 -
+  tenuto speak 'How fast?' -o fast.wav --json | tail -n 1
+
+Exit status: 0; 1 if the network or the server failed, or the stream was cut; 2 if
+something must be asked or set differently; 130 after Ctrl-C."""
+
+
+@click.command(help=_HELP, short_help="Have a text spoken and listen to it.")
+@click.argument("text", metavar="TEXT|-")
+@click.option("--lang", metavar="CODE", help="The language, such as en or cmn.")
+@server_option
+@listening
+def speak(text: str, lang: str | None, server: str, options: ListenOptions) -> None:
+    params: dict[str, Value] = {"text": _standard_input() if text == "-" else text}
+    if lang is not None:
+        params["lang"] = lang
+    # POST: a text belongs into no log of URLs, and may be longer than one.
+    listen(f"{server.rstrip('/')}/v1/speak", options, params=params, method="POST")
+
+
+def _standard_input() -> str:
+    data = sys.stdin.buffer.read(MAX_TEXT_SIZE + 1)
+    if len(data) > MAX_TEXT_SIZE:
+        raise RequestError(
+            ErrorCode.TOO_LARGE,
+            f"more than {MAX_TEXT_SIZE} bytes of text on standard input",
+            remedy="speak it in parts",
+        )
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise RequestError(
+            ErrorCode.BAD_TEXT,
+            f"standard input is not UTF-8 at byte {error.start}",
+            remedy="convert it, such as with iconv -t UTF-8",
+        ) from None

@@ -1,0 +1,197 @@
+"""Drives one client connection: its socket, its timer, its end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from aioquic.quic.configuration import QuicConfiguration
+from aioquic.quic.events import ConnectionTerminated, QuicEvent
+
+from tenuto.client.errors import FailureKind, LegError
+from tenuto.client.target import Address
+from tenuto.client.udp import UdpSocket
+from tenuto.quic import Connection, ReceiveWindow
+
+__all__ = ["PING_INTERVAL", "ClientConnection", "QuicDriver"]
+
+PING_INTERVAL = 1.0
+"""Seconds. A client that only receives is lost behind a NAT that forgets it, and its record
+of sent ACKs grows until the peer acknowledges something."""
+
+# Stepping exactly onto aioquic's loss timer can find nothing due and the same timer again.
+_PAST = 1e-6
+
+# RFC 9001 section 4.8: an alert of TLS is 0x100 + its number (RFC 8446 section 6).
+_CERTIFICATE_ALERTS = frozenset(0x100 + alert for alert in (42, 43, 44, 45, 46, 48))
+_NO_APPLICATION_PROTOCOL = 0x100 + 120
+
+
+class ClientConnection(Connection):
+    """A connection that tells at once when it closes itself; upstream after three PTOs."""
+
+    def __init__(self, *, configuration: QuicConfiguration, window: ReceiveWindow) -> None:
+        super().__init__(configuration=configuration, window=window)
+        self.closed_because: ConnectionTerminated | None = None
+
+    def close(
+        self, error_code: int = 0, frame_type: int | None = None, reason_phrase: str = ""
+    ) -> None:
+        if self.closed_because is None:
+            self.closed_because = ConnectionTerminated(error_code, frame_type, reason_phrase)
+        super().close(error_code, frame_type, reason_phrase)
+
+
+class QuicDriver:
+    """The shell around a sans-I/O connection.
+
+    `on_event` gets each QUIC event; `on_lost` is called once, when nothing more will come.
+    `after_burst` runs before each transmission, so that whatever the events led to leaves
+    in the same packets.
+    """
+
+    def __init__(
+        self,
+        connection: ClientConnection,
+        address: Address,
+        *,
+        on_event: Callable[[QuicEvent], None],
+        after_burst: Callable[[], None],
+        on_lost: Callable[[LegError], None],
+    ) -> None:
+        self._connection = connection
+        self._address = address
+        self._on_event = on_event
+        self._after_burst = after_burst
+        self._on_lost = on_lost
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._ping_at: float | None = None
+        self._pings = 0
+        self._over = False
+        self._socket = UdpSocket(address, self._burst, self._socket_failed)
+
+    def start(self) -> None:
+        """Send the first flight."""
+        self._connection.connect(self._address.sockaddr, self._loop.time())
+        self.transmit()
+
+    def keep_alive(self) -> None:
+        """PING every second from now on."""
+        self._ping_at = self._loop.time() + PING_INTERVAL
+        self.transmit()
+
+    def transmit(self) -> None:
+        """Send what is due and set the timer anew."""
+        if self._over:
+            return
+        for datagram, _ in self._connection.datagrams_to_send(self._loop.time()):
+            self._socket.send(datagram)
+        self._notice_close()
+        self._arm()
+
+    def close(self, error_code: int) -> None:
+        """Tell the peer once and let go of the socket."""
+        if self._over:
+            return
+        self._over = True
+        self._connection.close(error_code=error_code)
+        for datagram, _ in self._connection.datagrams_to_send(self._loop.time()):
+            self._socket.send(datagram)
+        self._release()
+
+    def _burst(self, datagrams: list[bytes]) -> None:
+        now = self._loop.time()
+
+        def receive() -> None:
+            for datagram in datagrams:
+                self._connection.receive_datagram(datagram, self._address.sockaddr, now)
+
+        self._guarded(receive)
+
+    def _fire(self) -> None:
+        self._timer = None
+        now = self._loop.time()
+        due = self._connection.get_timer()
+        if due is not None and now + _PAST >= due:
+            now = max(now, due + _PAST)
+            self._guarded(lambda: self._connection.handle_timer(now))
+        else:
+            self._guarded(lambda: None)
+
+    def _guarded(self, step: Callable[[], object]) -> None:
+        """Take a step with the connection, hand on its events, then transmit once."""
+        if self._over:
+            return
+        try:
+            step()
+            while (event := self._connection.next_event()) is not None:
+                if isinstance(event, ConnectionTerminated):
+                    self._lose(_explain(event, self._address, by_us=False))
+                    return
+                self._on_event(event)
+            self._after_burst()
+        except Exception as error:  # noqa: BLE001 - whatever a packet makes upstream raise
+            self._lose(LegError(FailureKind.PROTOCOL, f"{self._address} sent nonsense: {error!r}"))
+            return
+        self._ping()
+        self.transmit()
+
+    def _ping(self) -> None:
+        now = self._loop.time()
+        if self._ping_at is not None and now >= self._ping_at:
+            self._ping_at = now + PING_INTERVAL
+            self._pings += 1
+            self._connection.send_ping(self._pings)
+
+    def _arm(self) -> None:
+        if self._over:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        moments = [t for t in (self._connection.get_timer(), self._ping_at) if t is not None]
+        self._timer = self._loop.call_at(min(moments), self._fire) if moments else None
+
+    def _notice_close(self) -> None:
+        closed = self._connection.closed_because
+        if closed is not None and not self._over:
+            self._lose(_explain(closed, self._address, by_us=True))
+
+    def _socket_failed(self, error: OSError) -> None:
+        if isinstance(error, ConnectionRefusedError | ConnectionResetError):  # Windows says reset
+            # The kernel matches ICMP to our socket: the process behind the port has gone.
+            gone = self._connection.established
+            words = "is gone: its port refuses" if gone else "refused"
+            self._lose(LegError(FailureKind.REFUSED, f"{self._address} {words}"))
+        elif not self._connection.established:
+            reason = f"{self._address} cannot be reached: {error.strerror or error}"
+            self._lose(LegError(FailureKind.UNREACHABLE, reason))
+        # Else it may be the moment of a network change: the idle time-out decides.
+
+    def _lose(self, failure: LegError) -> None:
+        if not self._over:
+            self._over = True
+            self._release()
+            self._on_lost(failure)
+
+    def _release(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._socket.close()
+
+
+def _explain(event: ConnectionTerminated, address: Address, *, by_us: bool) -> LegError:
+    """A clause for people from an error code (RFC 9000 section 20, RFC 9114 section 8.1)."""
+    words = event.reason_phrase or f"error 0x{event.error_code:x}"
+    if event.error_code in _CERTIFICATE_ALERTS and by_us:
+        return LegError(
+            FailureKind.UNTRUSTED, f"the certificate of {address} is not trusted ({words})"
+        )
+    if event.error_code == _NO_APPLICATION_PROTOCOL:
+        return LegError(FailureKind.PROTOCOL, f"{address} speaks QUIC, but not HTTP/3")
+    if event.reason_phrase == "Idle timeout":
+        return LegError(FailureKind.TIMEOUT, f"{address} has fallen silent")
+    if by_us:
+        return LegError(FailureKind.PROTOCOL, f"{address} broke the protocol ({words})")
+    return LegError(FailureKind.CLOSED, f"{address} closed the connection ({words})")

@@ -1,0 +1,151 @@
+"""From body bytes to frames in order, and the account of what came. Pure."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from tenuto.client.events import (
+    Event,
+    Finished,
+    FormatAnnounced,
+    GapSeen,
+    MarkReached,
+    NoticeReceived,
+)
+from tenuto.errors import RemoteProtocolError
+from tenuto.media import Frame
+from tenuto.wire import End, Format, Gap, Mark, Notice, Record, RecordDecoder
+
+__all__ = ["Incomplete", "Reception"]
+
+
+@dataclass(frozen=True, slots=True)
+class Incomplete:
+    """END has come, but by its totals frames are missing at the end."""
+
+    reason: str
+
+
+class Reception:
+    """One ordered stream of records.
+
+    A frame below the next expected one is a duplicate and dropped; a jump ahead is a gap
+    (on one ordered stream what was skipped will never come). `finished` is set by END:
+    `Finished` if its totals agree with what came, `Incomplete` if the tail is missing.
+    """
+
+    def __init__(self) -> None:
+        self._decoder = RecordDecoder()
+        self._skipped = 0
+        self._epoch_samples = 0
+        self.format: Format | None = None
+        self.next_sequence = 0
+        """The first frame that has not come yet."""
+        self.received = 0
+        self.samples = 0
+        self.gaps = 0
+        """Frames, not episodes."""
+        self.duplicates = 0
+        self.notice: NoticeReceived | None = None
+        """The last one, while no frame has come after it: the reason of a cut that follows."""
+        self.finished: Finished | Incomplete | None = None
+
+    def feed(self, data: bytes) -> tuple[list[Frame], list[Event]]:
+        """Raises `RemoteProtocolError` for bytes that break the format; then all is over."""
+        frames: list[Frame] = []
+        events: list[Event] = []
+        for record in self._decoder.feed(data):
+            self._take(record, frames, events)
+        return frames, events
+
+    def _take(self, record: Record, frames: list[Frame], events: list[Event]) -> None:
+        match record:
+            case Frame():
+                if self._accept(record, events):
+                    frames.append(record)
+            case Format():
+                self._adopt(record)
+                events.append(
+                    FormatAnnounced(
+                        record.audio,
+                        record.sequence,
+                        record.epoch,
+                        record.epoch_base,
+                        record.chunk_frames,
+                    )
+                )
+            case Gap(sequence, count):
+                self._skip_to(sequence, events, announced=False)
+                self._skip_to(sequence + count, events, announced=True)
+            case Mark(sequence, text_offset):
+                events.append(MarkReached(sequence, text_offset))
+            case Notice():
+                self.notice = _notice(record)
+                events.append(self.notice)
+            case End():
+                self.finished = self._judge(record)
+                if isinstance(self.finished, Finished):
+                    events.append(self.finished)
+            case _:
+                pass  # a copy has nothing to repair on an ordered stream; others are not ours
+
+    def _accept(self, frame: Frame, events: list[Event]) -> bool:
+        if frame.sequence < self.next_sequence:
+            self.duplicates += 1
+            return False
+        self._skip_to(frame.sequence, events, announced=False)
+        self.notice = None
+        self.next_sequence += 1
+        self.received += 1
+        self.samples += frame.samples
+        self._epoch_samples += frame.samples
+        return True
+
+    def _adopt(self, format: Format) -> None:
+        if self.format is None or format.epoch != self.format.epoch:
+            self._epoch_samples = 0
+            self._skipped = format.sequence - format.epoch_base
+            self.next_sequence = format.sequence
+        self.format = format
+
+    def _skip_to(self, sequence: int, events: list[Event], *, announced: bool) -> None:
+        missing = sequence - self.next_sequence
+        if missing > 0:
+            events.append(GapSeen(self.next_sequence, missing, announced))
+            self.gaps += missing
+            self._skipped += missing
+            self.next_sequence = sequence
+
+    def _judge(self, end: End) -> Finished | Incomplete:
+        """Hold END's totals, which count the epoch from its base, against what came.
+
+        Frames that were skipped count as full ones: only an epoch's last frame is short.
+        """
+        if self.format is None:
+            raise RemoteProtocolError("END came before FORMAT")
+        missing = self.format.epoch_base + end.frames - self.next_sequence
+        if missing > 0:
+            return Incomplete(f"END counts {end.frames} frames, of which {missing} did not come")
+        samples = self._epoch_samples + self._skipped * self.format.audio.samples_per_frame
+        if missing < 0 or (samples != end.samples and not self.gaps):
+            raise RemoteProtocolError(
+                f"END counts {end.frames} frames and {end.samples} samples, but "
+                f"{end.frames - missing} and {samples} came"
+            )
+        return Finished(self.received, self.samples)
+
+
+def _notice(record: Notice) -> NoticeReceived:
+    try:
+        fields = json.loads(record.json)
+    except (ValueError, RecursionError):
+        raise RemoteProtocolError("a NOTICE that is not JSON") from None
+    if not isinstance(fields, dict):
+        raise RemoteProtocolError("a NOTICE that is no JSON object")
+    return NoticeReceived(
+        code=str(fields.get("code", "")),
+        message=str(fields.get("message", "")),
+        remedy=str(fields.get("remedy", "")),
+        fields=fields,
+    )

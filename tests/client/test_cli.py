@@ -1,0 +1,462 @@
+"""`tenuto play` and `tenuto speak`, as a user meets them."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import wave
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from rich.console import Console
+
+from tenuto.cli.main import cli
+from tenuto.cli.report import LiveReport
+from tenuto.client import Failure, FailureKind, TransportFailed, Trust, open_stream
+from tenuto.media import Frame
+from tenuto.wire import End, Format
+from tests.client.authority import Authority, Pair
+from tests.client.peer import (
+    AUDIO,
+    Asked,
+    Out,
+    Peer,
+    Script,
+    frames,
+    problem,
+    records,
+    sentence,
+    serving,
+    whole,
+)
+
+ROOT = Path(__file__).parents[2]
+
+Served = Callable[[Script], AbstractContextManager[Peer]]
+
+PCM = b"".join(frame.payload for frame in frames(25))
+
+
+@pytest.fixture
+def served(pair: Pair) -> Served:
+    """A peer on a loop of its own, in a thread."""
+
+    @contextmanager
+    def serve(script: Script) -> Iterator[Peer]:
+        loop = asyncio.new_event_loop()
+        thread = threading.Thread(target=loop.run_forever)
+        thread.start()
+        peer = serving(pair, script)
+        try:
+            yield asyncio.run_coroutine_threadsafe(peer.__aenter__(), loop).result(5)
+        finally:
+            asyncio.run_coroutine_threadsafe(peer.__aexit__(None, None, None), loop).result(5)
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+            loop.close()
+
+    return serve
+
+
+@pytest.fixture
+def run(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    monkeypatch.setenv("TENUTO_CA", str(authority.ca))
+
+    def invoke(*arguments: str | Path, **options: Any) -> Result:
+        return CliRunner().invoke(cli, [str(argument) for argument in arguments], **options)
+
+    return invoke
+
+
+async def endless(asked: Asked, out: Out) -> None:
+    await out.head()
+    await out.send(records(Format(AUDIO, 0)))
+    for frame in frames(100_000):
+        await out.send(records(frame))
+        await asyncio.sleep(0.001)
+
+
+def one_line(result: Result) -> str:
+    line = result.stderr.strip()
+    assert line.startswith("tenuto: "), result.output
+    assert line.isprintable()
+    return line
+
+
+@pytest.mark.parametrize("transport", ["quic", "tcp"])
+def test_a_wav_file_that_others_can_open(
+    served: Served, run: Callable[..., Result], tmp_path: Path, transport: str
+) -> None:
+    path = tmp_path / "a b.WAV"
+    with served(whole(sentence(25))) as peer:
+        result = run("play", peer.url(), "-o", path, "--transport", transport)
+    assert (result.exit_code, result.output) == (0, "")
+    assert path.stat().st_size == 44 + len(PCM)
+    with wave.open(str(path)) as file:
+        assert (file.getframerate(), file.getnchannels(), file.getsampwidth()) == (16000, 1, 2)
+        assert file.readframes(100_000) == PCM
+    assert peer.asked[0][0] == transport
+    assert "lead=max" in peer.asked[0][1].path
+
+
+def test_raw_samples_and_json(served: Served, run: Callable[..., Result], tmp_path: Path) -> None:
+    path = tmp_path / "a.raw"
+    with served(whole(sentence(25))) as peer:
+        result = run("speak", "Hello", "--server", peer.url(path="/"), "-o", path, "--json")
+    assert result.exit_code == 0, result.output
+    assert path.read_bytes() == PCM
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [line["event"] for line in lines] == [
+        "transport-chosen",
+        "format-announced",
+        "finished",
+        "summary",
+    ]
+    last = lines[-1]
+    assert last["complete"] is True
+    assert (last["frames"], last["samples"], last["seconds"]) == (25, 8000, 0.5)
+    assert last["format"] == {"codec": "pcm_s16le", "rate": 16000, "channels": 1}
+    assert last["timings"]["first_frame"] > 0
+    assert (last["transport"], last["session"], last["error"]) == ("quic", "s-1", None)
+
+
+def test_speak_posts_the_text_from_standard_input(
+    served: Served, run: Callable[..., Result], tmp_path: Path
+) -> None:
+    with served(whole(sentence(1))) as peer:
+        common = ("--server", peer.url(path=""), "-o", tmp_path / "a.wav")
+        result = run("speak", "-", "--lang", "cmn", *common, input="你好\n".encode())
+        assert result.exit_code == 0, result.output
+        result = run("speak", "-", *common, input=b"caf\xe9")
+        assert result.exit_code == 2
+        assert "not UTF-8 at byte 3" in one_line(result)
+        result = run("speak", "-", *common, input=b"x" * (4 * 1024 * 1024 + 1))
+        assert result.exit_code == 2
+        assert "4194304 bytes" in one_line(result)
+    ((_, asked),) = peer.asked
+    assert asked.method == "POST"
+    assert asked.path == "/v1/speak"
+    body = json.loads(asked.body)
+    assert (body["text"], body["lang"], body["lead"]) == ("你好\n", "cmn", "max")
+
+
+def test_a_session_is_played_by_its_id(
+    served: Served, run: Callable[..., Result], tmp_path: Path
+) -> None:
+    with served(whole(records(Format(AUDIO, 7), *frames(2, 7), End(9, 9 * 320)))) as peer:
+        arguments = ("--server", peer.url(path="/"), "-o", tmp_path / "a.raw", "--lead", "0.5")
+        result = run(
+            "play", "a.B-1_2", "--from", "7", "--epoch", "0", "--listener", "me", *arguments
+        )
+    assert result.exit_code == 0, result.output
+    path = "/v1/sessions/a.B-1_2/audio?from=7&epoch=0&listener=me&lead=0.5"
+    assert peer.asked[0][1].path == path
+
+
+def test_what_the_url_says_is_left_alone(
+    served: Served, run: Callable[..., Result], tmp_path: Path
+) -> None:
+    path = "/v1/speak?lead=3&listener=me&text=x"
+    output = ("-o", tmp_path / "a.raw")
+    with served(whole(sentence(1))) as peer:
+        assert run("play", peer.url(path=path), *output).exit_code == 0
+        assert run("play", peer.url(path=path), *output, "--lead", "max").exit_code == 0
+    assert [asked.path for _, asked in peer.asked] == [
+        path,
+        "/v1/speak?listener=me&text=x&lead=max",
+    ]
+
+
+def test_a_cut_leaves_what_came_and_fails(
+    served: Served, run: Callable[..., Result], tmp_path: Path
+) -> None:
+    async def script(asked: Asked, out: Out) -> None:
+        await out.head()
+        await out.send(records(Format(AUDIO, 0), *frames(10)))
+        await out.cut()
+
+    path = tmp_path / "a.wav"
+    with served(script) as peer:
+        result = run("play", peer.url(), "-o", path, "--json")
+    assert result.exit_code == 1
+    assert "cut before frame 10" in one_line(result)
+    with wave.open(str(path)) as file:
+        assert file.getnframes() == 3200
+    last = json.loads(result.stdout.splitlines()[-1])
+    assert last["complete"] is False
+    assert last["error"]["code"] == "cut"
+    assert last["next"] == 10
+
+
+def test_whose_mistake_it_was_is_the_exit_status(
+    served: Served, run: Callable[..., Result], tmp_path: Path
+) -> None:
+    path = tmp_path / "a.wav"
+    refusal = problem(400, code="bad-text", detail="the text is \x1b[31mempty\n", remedy="say more")
+    with served(refusal) as peer:
+        result = run("play", peer.url(), "-o", path)
+    assert result.exit_code == 2
+    assert one_line(result).endswith("say more")
+    with served(problem(503, code="at-capacity", detail="full", remedy="wait")) as peer:
+        result = run("play", peer.url(), "-o", path)
+    assert (result.exit_code, one_line(result)) == (1, "tenuto: full. wait")
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["plya"], "did you mean play?"),
+        (["zzz"], "no command 'zzz'; there are certs, play, "),
+        (["play"], "Missing argument"),
+        (["play", "x", "--transport", "udp"], "--transport"),
+        (["play", "x", "--lead", "soon"], "neither a number of seconds nor max"),
+        (["play", "x", "--from", "-1"], "--from"),
+        (["play", "x", "-o", "a.mp3"], ".wav or .raw"),
+        (["play", "x", "-o", "/nowhere/a.wav"], "no folder /nowhere"),
+        (["play", "x", "-o", "a\0.wav"], "no path"),
+        (["play", "x", "-o", "a.raw", "--ca", "/nowhere.pem"], "/nowhere.pem"),
+        (["play", "x", "-o", "a.raw", "--ca", "c", "--insecure"], "contradict"),
+        (["play", "a/b", "-o", "a.raw"], "neither a URL nor a session's id"),
+        (["play", "..", "-o", "a.raw"], "neither a URL nor a session's id"),
+        (["play", "http://localhost/", "-o", "a.raw"], "begins with http:"),
+        (["speak", "caf\udce9", "-o", "a.raw"], "lone surrogate"),
+        (["speak", "x", "--lang", "\udce9", "-o", "a.raw"], "lone surrogate"),
+        (["speak", "x", "--server", "localhost", "-o", "a.raw"], "no https://"),
+    ],
+)
+def test_a_users_mistake_is_one_line_and_status_2(
+    run: Callable[..., Result], arguments: list[str], message: str
+) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert message in one_line(result)
+
+
+def test_help_and_version(run: Callable[..., Result]) -> None:
+    for arguments in ("--help", "play --help", "speak --help"):
+        result = run(*arguments.split())
+        assert result.exit_code == 0
+        assert "tenuto speak" in result.output or "tenuto play" in result.output
+    assert run("--version").output.startswith("tenuto 0.")
+
+
+def test_a_command_that_cannot_be_imported_says_so(
+    run: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = tmp_path / "broken-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[tenuto.commands]\nbroken = not_there.at_all:x\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    result = run("broken", "--port", "1")
+    assert result.exit_code == 2
+    assert "the command broken cannot be loaded" in one_line(result)
+    assert "cannot be loaded" in run("--help").output
+
+
+def test_the_line_on_a_terminal_follows_the_stream(served: Served, trust: Trust) -> None:
+    """What failed stays above it; a server's words cannot move the cursor."""
+    screen = io.StringIO()
+    report = LiveReport(Console(file=screen, force_terminal=True, width=120, height=5))
+    failure = Failure("quic", FailureKind.TIMEOUT, "no answer \x1b[2J")
+
+    async def listen(url: str) -> None:
+        async with open_stream(url, trust=trust, on_event=report.event) as stream:
+            with report:
+                report.event(TransportFailed(failure))
+                report.playing(stream, Silence())
+                async for _ in stream:
+                    pass
+
+    with served(whole(sentence(25))) as peer:
+        asyncio.run(listen(peer.url()))
+    shown = screen.getvalue()
+    assert "quic gave nothing: no answer \\x1b[2J" in shown
+    assert "connecting ..." in shown
+    for part in ("00:00.5", "25 frames", "0 gaps", f"quic 127.0.0.1:{peer.port}", "buffer 0.3 s"):
+        assert part in shown
+
+
+class Silence:
+    """A sink that holds a third of a second and does nothing."""
+
+    buffered = 0.3
+
+    async def write(self, frames: Sequence[Frame]) -> None: ...
+    async def finish(self) -> None: ...
+    async def abandon(self) -> None: ...
+
+
+class FakeSpeaker(ModuleType):
+    """A sound card whose clock runs twenty times too fast."""
+
+    class PortAudioError(Exception):
+        pass
+
+    class CallbackStop(Exception):  # noqa: N818 - the library's name
+        pass
+
+    def __init__(self, *, device: bool = True) -> None:
+        super().__init__("sounddevice")
+        self.heard = bytearray()
+        speaker = self
+
+        class RawOutputStream:
+            def __init__(self, **options: Any) -> None:
+                if not device:
+                    raise FakeSpeaker.PortAudioError("Error querying device -1")
+                self.options = options
+                self.stopped = threading.Event()
+                self.thread = threading.Thread(target=self.play)
+
+            def start(self) -> None:
+                self.thread.start()
+
+            def play(self) -> None:
+                size = self.options["blocksize"] * self.options["channels"] * 2
+                try:
+                    while not self.stopped.is_set():
+                        block = bytearray(size)
+                        self.options["callback"](memoryview(block), size, None, None)
+                        speaker.heard += block
+                        time.sleep(0.001)
+                except FakeSpeaker.CallbackStop:
+                    pass
+                self.options["finished_callback"]()
+
+            def abort(self) -> None:
+                self.stopped.set()
+
+            def close(self) -> None:
+                self.stopped.set()
+                self.thread.join()
+
+        self.RawOutputStream = RawOutputStream
+
+
+def test_the_loudspeaker_plays_every_sample(
+    served: Served, run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """B15: a last frame of one sample is heard, and silence stands only around the speech."""
+    fake = FakeSpeaker()
+    monkeypatch.setitem(sys.modules, "sounddevice", fake)
+    sent = [*frames(24, 1), Frame(25, b"\x07\x00", 1)]
+    body = records(Format(AUDIO, 1, 0, 1), *sent, End(25, 24 * 320 + 1))
+    with served(whole(body)) as peer:
+        result = run("play", peer.url())
+    assert result.exit_code == 0, result.output
+    assert bytes(fake.heard).strip(b"\0") == b"".join(f.payload for f in sent).strip(b"\0")
+
+
+def test_a_cut_silences_the_loudspeaker(
+    served: Served, run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "sounddevice", FakeSpeaker())
+    with served(whole(records(Format(AUDIO, 0), *frames(9)))) as peer:
+        result = run("play", peer.url())
+    assert result.exit_code == 1
+    assert "without END" in one_line(result)
+
+
+def test_an_empty_stream_is_played(
+    served: Served, run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "sounddevice", FakeSpeaker())
+    with served(whole(sentence(0))) as peer:
+        assert run("play", peer.url()).exit_code == 0
+
+
+def test_no_loudspeaker(
+    served: Served, run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "sounddevice", None)
+    result = run("speak", "Hello")
+    assert result.exit_code == 2
+    assert "pip install 'tenuto[speaker]'" in one_line(result)
+    monkeypatch.setitem(sys.modules, "sounddevice", FakeSpeaker(device=False))
+    with served(whole(sentence(3))) as peer:
+        result = run("play", peer.url())
+    assert result.exit_code == 2
+    assert "--output speech.wav" in one_line(result)
+
+
+# In a process of their own
+
+
+def start(authority: Authority, *arguments: str | Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tenuto.cli", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "TENUTO_CA": str(authority.ca)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def test_raw_samples_on_standard_output(authority: Authority, served: Served) -> None:
+    with served(whole(sentence(25))) as peer:
+        process = start(authority, "play", peer.url(), "-o", "-", "--json")
+        out, err = process.communicate(timeout=10)
+    assert process.returncode == 0
+    assert out == PCM
+    assert json.loads(err.splitlines()[-1])["output"] == "-"
+
+
+def test_a_reader_that_leaves_is_no_error(authority: Authority, served: Served) -> None:
+    with served(endless) as peer:
+        process = start(authority, "play", peer.url(), "-o", "-")
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.read(1000)
+        process.stdout.close()
+        assert process.wait(10) == 1
+        assert process.stderr.read() == b""
+        process.stderr.close()
+
+
+def test_ctrl_c_ends_quietly_and_keeps_the_file(
+    authority: Authority, served: Served, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.wav"
+    with served(endless) as peer:
+        process = start(authority, "play", peer.url(), "-o", path)
+        while not path.exists() or path.stat().st_size < 10_000:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=10)
+    assert (process.returncode, out) == (130, b"")
+    assert b"Traceback" not in err
+    with wave.open(str(path)) as file:
+        assert file.getnframes() * 2 + 44 == path.stat().st_size
+
+
+def test_ctrl_c_while_the_reader_does_not_read(authority: Authority, served: Served) -> None:
+    with served(endless) as peer:
+        process = start(authority, "play", peer.url(), "-o", "-")
+        assert process.stdout is not None
+        process.stdout.read(1000)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(5) == 130
+        process.communicate()
+
+
+def test_lone_surrogates_in_real_arguments(authority: Authority) -> None:
+    process = start(authority, "speak", os.fsdecode(b"caf\xe9"), "-o", "a.raw")
+    _, err = process.communicate(timeout=10)
+    assert process.returncode == 2
+    assert err.decode().count("\n") == 1
+    assert "lone surrogate" in err.decode()

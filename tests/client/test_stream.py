@@ -1,0 +1,402 @@
+"""What a stream yields and raises, the same on both transports."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from tenuto.client import (
+    Cut,
+    Event,
+    Finished,
+    FormatAnnounced,
+    GapSeen,
+    MarkReached,
+    NoticeReceived,
+    Stream,
+    StreamCut,
+    Transport,
+    TransportChosen,
+    Trust,
+    open_stream,
+)
+from tenuto.errors import ErrorCode, RemoteProtocolError, RequestError
+from tenuto.media import AudioFormat, Frame
+from tenuto.wire import End, Format, Gap, Mark, Notice
+from tests.client.authority import Pair
+from tests.client.peer import (
+    AUDIO,
+    Asked,
+    Out,
+    Peer,
+    Script,
+    frames,
+    problem,
+    records,
+    sentence,
+    serving,
+    whole,
+)
+
+
+@pytest.fixture(params=["quic", "tcp"])
+def transport(request: pytest.FixtureRequest) -> Transport:
+    chosen: Transport = request.param
+    return chosen
+
+
+class Opener:
+    """Opens a stream from a peer that plays `script` over the transport under test."""
+
+    def __init__(self, pair: Pair, trust: Trust, transport: Transport) -> None:
+        self._pair = pair
+        self._trust = trust
+        self._transport = transport
+        self.events: list[Event] = []
+        self.peer: Peer
+
+    @asynccontextmanager
+    async def __call__(self, script: Script) -> AsyncIterator[Stream]:
+        async with (
+            serving(self._pair, script) as self.peer,
+            open_stream(
+                self.peer.url(),
+                transport=self._transport,
+                trust=self._trust,
+                on_event=self.events.append,
+            ) as stream,
+        ):
+            yield stream
+
+
+@pytest.fixture
+def opened(pair: Pair, trust: Trust, transport: Transport) -> Opener:
+    return Opener(pair, trust, transport)
+
+
+def cut_after(body: bytes, *, code: int = 0x54454E10) -> Script:
+    async def script(asked: Asked, out: Out) -> None:
+        await out.head(tenuto_session="s-1")
+        await out.send(body)
+        await out.cut(code)
+
+    return script
+
+
+async def test_a_whole_sentence_arrives_in_order(opened: Opener, transport: Transport) -> None:
+    async with opened(whole(sentence(60))) as stream:
+        assert stream.format == AUDIO
+        came = [frame async for frame in stream]
+        assert came == frames(60)
+        assert stream.complete
+    assert (stream.received, stream.gaps, stream.duplicates) == (60, 0, 0)
+    assert stream.samples == 60 * 320
+    assert stream.session == "s-1"
+    assert stream.transport == transport
+    timings = stream.timings
+    assert timings.connected is not None
+    assert timings.response is not None
+    assert timings.first_byte is not None
+    assert timings.first_frame is not None
+    assert 0 < timings.connected <= timings.response <= timings.first_byte <= timings.first_frame
+    chosen, announced, finished = opened.events
+    assert isinstance(chosen, TransportChosen)
+    assert chosen.transport == transport
+    assert announced == FormatAnnounced(AUDIO, 0, 0, 0, 1)
+    assert finished == Finished(60, 60 * 320)
+    assert stream.events == tuple(opened.events)
+
+
+@pytest.mark.parametrize("samples", [0, 1, 319, 320, 321])
+async def test_every_sample_in_is_a_sample_out(opened: Opener, samples: int) -> None:
+    """B15: the tail is a short frame with its true length."""
+    count, tail = divmod(samples, 320)
+    sent = frames(count)
+    if tail:
+        sent.append(Frame(count, b"\x07\x00" * tail, tail))
+    body = records(Format(AUDIO, 0), *sent, End(len(sent), samples))
+    async with opened(whole(body)) as stream:
+        assert [frame async for frame in stream] == sent
+    assert stream.samples == samples
+
+
+async def test_any_cut_of_the_bytes_gives_the_same_frames(opened: Opener) -> None:
+    body = sentence(5)
+
+    async def script(asked: Asked, out: Out) -> None:
+        await out.head()
+        for offset in range(0, len(body), 97):
+            await out.send(body[offset : offset + 97])
+        await out.end()
+
+    async with opened(script) as stream:
+        assert [frame async for frame in stream] == frames(5)
+
+
+async def test_a_cut_stream_never_looks_finished(opened: Opener) -> None:
+    """B16: what came is given out, then the cut is raised, again and again."""
+    async with opened(cut_after(records(Format(AUDIO, 0), *frames(7)))) as stream:
+        came = []
+        with pytest.raises(StreamCut, match="cut before frame 7") as caught:
+            async for frame in stream:
+                came.append(frame)
+        assert came == frames(7)
+        assert not stream.complete
+        with pytest.raises(StreamCut):
+            await anext(stream)
+    assert (caught.value.next_sequence, caught.value.epoch, caught.value.session) == (7, 0, "s-1")
+    assert isinstance(opened.events[-1], Cut)
+
+
+async def test_a_clean_end_without_end_is_a_cut(opened: Opener) -> None:
+    async with opened(whole(records(Format(AUDIO, 0), *frames(3)))) as stream:
+        with pytest.raises(StreamCut, match="without END"):
+            [frame async for frame in stream]
+
+
+async def test_a_cut_in_the_middle_of_a_record(opened: Opener) -> None:
+    async with opened(cut_after(sentence(4)[:-900])) as stream:
+        with pytest.raises(StreamCut) as caught:
+            [frame async for frame in stream]
+    assert caught.value.next_sequence == 2
+
+
+async def test_a_notice_before_the_cut_names_the_reason(opened: Opener) -> None:
+    said = {
+        "code": "source-failed",
+        "message": "espeak has crashed",
+        "remedy": "try again",
+        "resume": {"session": "s-1", "from": 2},
+    }
+    body = records(Format(AUDIO, 0), *frames(2), Notice(json.dumps(said)))
+    async with opened(cut_after(body, code=ErrorCode.SOURCE_FAILED.h3_error)) as stream:
+        with pytest.raises(StreamCut, match="espeak has crashed") as caught:
+            [frame async for frame in stream]
+    assert caught.value.code is ErrorCode.SOURCE_FAILED
+    assert caught.value.remedy == "try again"
+    notice = next(e for e in opened.events if isinstance(e, NoticeReceived))
+    assert notice.fields["resume"] == {"session": "s-1", "from": 2}
+
+
+async def test_a_notice_that_the_stream_outlived_explains_nothing(opened: Opener) -> None:
+    said = Notice(json.dumps({"code": "too-slow", "message": "hurry"}))
+    a, b = frames(2)
+    async with opened(cut_after(records(Format(AUDIO, 0), a, said, b))) as stream:
+        with pytest.raises(StreamCut) as caught:
+            [frame async for frame in stream]
+    assert caught.value.code is ErrorCode.INTERNAL
+    assert "hurry" not in str(caught.value)
+
+
+async def test_a_notice_of_a_later_version_explains_nothing(opened: Opener) -> None:
+    said = Notice(json.dumps({"code": "solar-flare", "message": None}))
+    async with opened(cut_after(records(Format(AUDIO, 0), said))) as stream:
+        with pytest.raises(StreamCut) as caught:
+            [frame async for frame in stream]
+    assert caught.value.code is ErrorCode.INTERNAL
+
+
+async def test_a_new_epoch_counts_from_its_own_base(opened: Opener) -> None:
+    body = records(Format(AUDIO, 0), *frames(3), Format(AUDIO, 3, 1, 3), *frames(2, 3), End(2, 640))
+    async with opened(whole(body)) as stream:
+        assert [f.sequence async for f in stream] == [0, 1, 2, 3, 4]
+        assert stream.epoch == 1
+    assert opened.events[-1] == Finished(5, 5 * 320)
+
+
+async def test_a_cut_before_the_format_is_raised_on_opening(opened: Opener) -> None:
+    with pytest.raises(StreamCut):
+        async with opened(cut_after(b"\x00")):
+            pytest.fail("it opened")
+
+
+@pytest.mark.parametrize(
+    ("end", "error", "message"),
+    [
+        (End(6, 6 * 320), StreamCut, "of which 1 did not come"),
+        (End(4, 4 * 320), RemoteProtocolError, "END counts 4 frames"),
+        (End(5, 5 * 320 - 1), RemoteProtocolError, "but 5 and 1600 came"),
+    ],
+)
+async def test_the_totals_of_end_are_checked(
+    opened: Opener, end: End, error: type[Exception], message: str
+) -> None:
+    body = records(Format(AUDIO, 0), *frames(5), end)
+    came = []
+    async with opened(whole(body)) as stream:
+        with pytest.raises(error, match=message):
+            async for frame in stream:
+                came.append(frame)
+        assert not stream.complete
+    if error is StreamCut:
+        assert came == frames(5)
+
+
+async def test_a_stream_joined_later_ends_with_the_totals_of_the_epoch(opened: Opener) -> None:
+    body = records(Format(AUDIO, 40, 2, 10), *frames(5, 40), End(35, 35 * 320))
+    async with opened(whole(body)) as stream:
+        assert [f.sequence async for f in stream] == [40, 41, 42, 43, 44]
+        assert stream.epoch == 2
+    assert opened.events[-1] == Finished(5, 5 * 320)
+
+
+async def test_gaps_marks_and_duplicates_are_counted(opened: Opener) -> None:
+    a, b, c, d, e = frames(5)
+    parts = (a, Mark(1, 12), b, b, Gap(2, 1), d, End(4, 4 * 320))
+    body = records(Format(AUDIO, 0), *parts)
+    async with opened(whole(body)) as stream:
+        came = [frame async for frame in stream]
+    assert [f.sequence for f in came] == [0, 1, 3]
+    assert came[1].marks == (12,)
+    assert (stream.received, stream.gaps, stream.duplicates) == (3, 1, 1)
+    assert MarkReached(1, 12) in opened.events
+    assert GapSeen(2, 1, True) in opened.events
+
+
+async def test_a_jump_is_a_gap_that_nobody_announced(opened: Opener) -> None:
+    a, _, c = frames(3)
+    async with opened(whole(records(Format(AUDIO, 0), a, c, End(3, 960)))) as stream:
+        assert [f.sequence async for f in stream] == [0, 2]
+    assert GapSeen(1, 1, False) in opened.events
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\x02\x03abc",
+        records(Format(AUDIO, 0)) + b"\x02\x03\x00\x00a",
+        records(Format(AUDIO, 0), Notice("[1]")),
+        records(Format(AUDIO, 0), Notice("{")),
+        records(Format(AUDIO, 0), Notice("[" * 4000)),
+        b"\x07\x02\x00\x00",
+    ],
+)
+async def test_hostile_bytes_are_a_typed_error(opened: Opener, body: bytes) -> None:
+    with pytest.raises(RemoteProtocolError):
+        async with opened(whole(body)) as stream:
+            [frame async for frame in stream]
+
+
+async def test_a_refusal_keeps_the_servers_words(opened: Opener) -> None:
+    script = problem(
+        410,
+        code="too-old",
+        detail="frame 3 is no longer held.",
+        remedy="go on from frame 9",
+        first=9,
+    )
+    with pytest.raises(RequestError) as caught:
+        async with opened(script):
+            pytest.fail("it opened")
+    error = caught.value
+    assert (error.code, error.message) == (ErrorCode.TOO_OLD, "frame 3 is no longer held")
+    assert error.remedy == "go on from frame 9"
+    assert error.detail == {"first": 9, "status": 410}
+
+
+async def test_a_refusal_of_another_server_is_understood(opened: Opener) -> None:
+    async def script(asked: Asked, out: Out) -> None:
+        await out.head(404, "text/html")
+        await out.send(b"<h1>" + bytes(200_000))
+        await out.end()
+
+    with pytest.raises(RequestError, match="404 Not Found") as caught:
+        async with opened(script):
+            pytest.fail("it opened")
+    assert caught.value.code is ErrorCode.UNKNOWN_ROUTE
+
+
+async def test_another_media_type_is_no_stream(opened: Opener) -> None:
+    async def script(asked: Asked, out: Out) -> None:
+        await out.head(200, "text/html")
+        await out.send(b"hello")
+        await out.end()
+
+    with pytest.raises(RequestError, match="text/html"):
+        async with opened(script):
+            pytest.fail("it opened")
+
+
+async def test_what_is_asked_travels(pair: Pair, trust: Trust, transport: Transport) -> None:
+    async with serving(pair, whole(sentence(1))) as peer:
+        params: dict[str, str | float] = {"text": "Grüße & mehr", "rate": 1.5}
+        for method in ("GET", "POST"):
+            async with open_stream(
+                peer.url(path="/v1/speak"),
+                method=method,
+                transport=transport,
+                params=params,
+                lead="max",
+                listener="ear",
+                trust=trust,
+            ) as stream:
+                [frame async for frame in stream]
+    get, post = (asked for _, asked in peer.asked)
+    assert get.path == "/v1/speak?text=Gr%C3%BC%C3%9Fe+%26+mehr&rate=1.5&lead=max&listener=ear"
+    assert get.headers["accept"] == "application/vnd.tenuto.records; v=1"
+    assert post.path == "/v1/speak"
+    assert json.loads(post.body) == {**params, "lead": "max", "listener": "ear"}
+
+
+async def test_a_long_text_is_posted_whole(pair: Pair, trust: Trust, transport: Transport) -> None:
+    text = "Ein langer Satz. " * 40_000
+    async with (
+        serving(pair, whole(sentence(1))) as peer,
+        open_stream(
+            peer.url(path="/v1/speak"),
+            method="POST",
+            transport=transport,
+            params={"text": text},
+            trust=trust,
+        ) as stream,
+    ):
+        [frame async for frame in stream]
+    assert json.loads(peer.asked[0][1].body)["text"] == text
+
+
+async def test_a_reader_that_does_not_read_stops_the_server(opened: Opener) -> None:
+    """50 MB offered, none taken: what is held here and under way stays bounded."""
+    audio = AudioFormat(48000, 2)
+    total = 50_000_000
+
+    async def script(asked: Asked, out: Out) -> None:
+        await out.head()
+        await out.send(records(Format(audio, 0)))
+        for start in range(0, total // audio.frame_size, 10):
+            await out.send(records(*frames(10, start, audio)))
+
+    async with opened(script) as stream:
+        out = opened.peer.outs[0]
+        before = -1
+        while out.sent != before:
+            before = out.sent
+            await asyncio.sleep(0.25)
+        assert stream.buffered <= 256 * 1024
+        assert before < 12_000_000
+        for _ in range(400):
+            await anext(stream)
+        await asyncio.sleep(0.1)
+        assert out.sent > before or stream.transport == "tcp"
+
+
+async def test_a_slow_reader_loses_nothing(opened: Opener) -> None:
+    count = 4000
+    body = sentence(count)
+
+    async def script(asked: Asked, out: Out) -> None:
+        await out.head()
+        for offset in range(0, len(body), 30_000):
+            await out.send(body[offset : offset + 30_000])
+        await out.end()
+
+    async with opened(script) as stream:
+        came = []
+        async for frame in stream:
+            came.append(frame)
+            if len(came) % 500 == 0:
+                await asyncio.sleep(0.02)
+        assert came == frames(count)
