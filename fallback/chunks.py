@@ -40,7 +40,6 @@ class ChunkSender:
         self._reason: TenutoError | None = None
         frame = self._delivery.frame_size
         self._most = max(1, min(MOST_FRAMES, (MAX_CHUNK - 512) // frame))
-        self._first = True
 
     def wake(self) -> None:
         self._wake.set()
@@ -69,9 +68,7 @@ class ChunkSender:
     def _next(self) -> bytes:
         if self._reason is not None:
             return self._delivery.break_off(self._reason)
-        data = self._delivery.pull(FIRST_FRAMES if self._first else self._most)
-        self._first = self._first and not data
-        return data
+        return self._delivery.pull(FIRST_FRAMES if self._delivery.silent else self._most)
 
     async def _write(self, data: bytes) -> None:
         message = {"type": "http.response.body", "body": data, "more_body": True}
@@ -98,13 +95,9 @@ class ChunkDoor:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        if _ambiguous(scope):
-            error = RequestError(
-                ErrorCode.BAD_REQUEST,
-                "both Content-Length and Transfer-Encoding",
-                remedy="send one of them (RFC 9112 section 6.3)",
-            )
-            answer = problem(error)
+        refusal = _refusal(scope)
+        if refusal is not None:
+            answer = problem(refusal)
             answer.headers["connection"] = "close"
             return await answer(scope, receive, send)
         scope["extensions"] = {**scope.get("extensions", {}), PLAN: {}}
@@ -154,6 +147,20 @@ async def _disconnected(receive: Receive) -> None:
         pass
 
 
-def _ambiguous(scope: Scope) -> bool:
+def _refusal(scope: Scope) -> RequestError | None:
+    """What hypercorn would let pass and no server should."""
+    version = scope["http_version"]
+    if version not in ("1.0", "1.1"):
+        return RequestError(
+            ErrorCode.HTTP_VERSION,
+            f"HTTP/{version[:8]} is not spoken here",
+            remedy="use HTTP/1.1 over TLS, or HTTP/3",
+        )
     names = {name.lower() for name, _ in scope["headers"]}
-    return {b"content-length", b"transfer-encoding"} <= names
+    if {b"content-length", b"transfer-encoding"} <= names:
+        return RequestError(
+            ErrorCode.BAD_REQUEST,
+            "both Content-Length and Transfer-Encoding",
+            remedy="send one of them (RFC 9112 section 6.3)",
+        )
+    return None

@@ -9,6 +9,7 @@ import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from h11 import ProtocolError
 from hypercorn.asyncio.tcp_server import TCPServer
 from hypercorn.asyncio.worker_context import WorkerContext
 from hypercorn.config import Config
@@ -18,6 +19,7 @@ from starlette.types import ASGIApp
 from fallback.chunks import ABORT, TUNE
 from fallback.hardening import harden
 from tenuto.telemetry.events import ConnectionRefused, Event
+from tenuto.telemetry.faults import describe_fault
 
 __all__ = ["TcpLimits", "TcpListener", "TcpTally", "bind_tcp"]
 
@@ -48,6 +50,17 @@ class TcpTally:
     connections: int = 0
     refused: int = 0
     faults: int = 0
+
+
+class _Connection(TCPServer):
+    """hypercorn's connection, which ends when its client has gone.
+
+    0.18.0 waits out the keep-alive time first, and the connection counts as open till then.
+    """
+
+    async def _read_data(self) -> None:
+        await super()._read_data()
+        await self.idle_task.stop()
 
 
 class TcpListener:
@@ -122,7 +135,7 @@ class TcpListener:
         connection = writer.get_extra_info("socket")
         state = {ABORT: writer.transport.abort, TUNE: lambda rate: _tune(connection, rate)}
         try:
-            await TCPServer(
+            await _Connection(
                 self._app,
                 asyncio.get_running_loop(),
                 self._config,
@@ -131,13 +144,24 @@ class TcpListener:
                 reader,
                 writer,
             )
-        except (OSError, ExceptionGroup):
-            # 0.18.0 lets a peer's reset escape; the connection is over either way.
-            self.tally.faults += 1
+        except OSError:
+            pass  # 0.18.0 lets a peer's reset escape; the connection is over either way.
+        except Exception as fault:  # noqa: BLE001  # a guard
+            self._judge(fault)
         finally:
             self._writers.pop(task, None)
             with contextlib.suppress(OSError):
                 writer.transport.abort()
+
+    def _judge(self, fault: Exception) -> None:
+        """Tell of what is a bug; resets and HTTP breaches are the peer's own business."""
+        if isinstance(fault, ExceptionGroup):
+            rest = fault.split((OSError, ProtocolError))[1]
+            if rest is None:
+                return
+            fault = rest
+        self.tally.faults += 1
+        self._on_event(describe_fault("tcp", fault))
 
     def _admit(self) -> bool:
         if self.connections < self._limits.max_connections:

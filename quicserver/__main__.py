@@ -1,8 +1,9 @@
-"""`python -m quicserver` is `tenuto serve`."""
+"""`python -m quicserver` is `tenuto serve`, also where nothing is installed."""
 
 import sys
 
-from tenuto.cli.main import main
+from quicserver.command import serve
+from tenuto.cli.main import cli
 
-sys.argv[1:1] = ["serve"]
-main()
+cli.add_command(serve)
+cli.main(["serve", *sys.argv[1:]])

@@ -22,7 +22,7 @@ from tenuto.errors import ErrorCode, RequestError
 from tenuto.host import SessionHost
 from tenuto.policy import QuicShare
 from tenuto.settings import ServerSettings
-from tenuto.sources import MediaFolder
+from tenuto.sources import MediaFolder, shared_engine
 from tenuto.telemetry.events import (
     CertificateKept,
     CertificateReplaced,
@@ -93,6 +93,7 @@ class Server:
         )
         await self._open_doors(bound)
         self._checking = asyncio.create_task(self._check_certificates())
+        self._warming = asyncio.create_task(_warm_engine())
 
     async def stop(self) -> None:
         """Tell every listener, give them the grace, end the rest; ports are free afterwards."""
@@ -102,6 +103,7 @@ class Server:
         began = time.monotonic()
         sessions = len(self.host)
         self._checking.cancel()
+        self._warming.cancel()
         self._tcp.stop_accepting()
         if self._quic is not None:
             self._quic.stop_accepting()
@@ -136,6 +138,11 @@ class Server:
             closing.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await closing
+        for number in (signal.SIGTERM, signal.SIGINT):
+            # What comes now comes too late to mean anything: the exit status stays 0.
+            with contextlib.suppress(NotImplementedError):
+                loop.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_IGN)
 
     # Parts
 
@@ -240,6 +247,13 @@ class Server:
                 *counters("quic", asdict(quic.tally)),
             ]
         return readings
+
+
+async def _warm_engine() -> None:
+    """Start the speech engine, so that the first sentence does not wait for it."""
+    # Not installed is no fault of a server of files and tones; who asks for speech is told.
+    with contextlib.suppress(RequestError):
+        await shared_engine().voices()
 
 
 def _keeper(settings: ServerSettings) -> CertificateKeeper:

@@ -11,6 +11,7 @@ from quicserver.app import Server
 from quicserver.loop import loop_factory
 from tenuto.policy import QuicShare
 from tenuto.settings import LOOPBACK, ServerSettings
+from tenuto.sources import shared_engine
 from tenuto.telemetry.log import LogSink
 
 __all__ = ["serve"]
@@ -96,4 +97,7 @@ def serve(
 async def _serve(settings: ServerSettings, sink: LogSink) -> None:
     server = Server(settings, on_event=sink)
     await server.start()
-    await server.run()
+    try:
+        await server.run()
+    finally:
+        shared_engine().close()

@@ -175,7 +175,11 @@ class QuicListener:
                 # An ICMP error of an earlier send; the socket itself is well.
                 continue
             self.tally.datagrams_received += 1
-            peer = self._find(data, address, local)
+            try:
+                peer = self._find(data, address, local)
+            except Exception as fault:  # noqa: BLE001  # a guard
+                self.faulted(fault)
+                peer = None
             if peer is None:
                 self.tally.datagrams_dropped += 1
                 continue

@@ -113,16 +113,20 @@ class Peer:
         """Serve what waits for this moment, then transmit once."""
         if self.gone:
             return
-        hungry, self._hungry = self._hungry, {}
-        for sender in hungry:
-            self._guarded(lambda sender=sender: sender.flush(now))  # type: ignore[misc]
-        for request in list(self._requests.values()):
+        self._guarded(lambda: self._serve(now))
+        self._transmit(now)
+
+    def _serve(self, now: float) -> None:
+        """Senders that were woken, those that waited for acknowledgements, waiting bodies."""
+        woken, self._hungry = self._hungry, {}
+        for sender in woken:
+            sender.flush(now)
+        for request in self.all_requests():
             if request.sender is not None:
-                if request.sender.blocked and request.sender not in hungry:
+                if request.sender.blocked and request.sender not in woken:
                     request.sender.flush(now)
             elif request.waiting:
                 request.acknowledged()
-        self._transmit(now)
 
     def keep_alive(self, now: float) -> None:
         """PING where one is due; called about once a second."""

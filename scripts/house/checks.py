@@ -135,9 +135,7 @@ def _pure(checker: _Checker) -> Outcome:
         sources = f"--source={','.join(packages)}"
         run = checker.tool("coverage", "run", "--branch", sources, data, *tests)
         report = checker.tool("coverage", "report", data, "--fail-under=100", "--precision=2")
-    if not run.passed:
-        return run
-    return report
+    return Outcome(run.passed and report.passed, f"{run.output}\n{report.output}")
 
 
 def _wheel(checker: _Checker) -> Outcome:

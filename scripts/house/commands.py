@@ -28,6 +28,7 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     try:
         _require_python()
+        _note_other_python(console)
         return command(list(arguments[1:]), console)
     except Trouble as trouble:
         console.line(f"error: {trouble.message}")
@@ -58,7 +59,8 @@ def _absolute(argument: str, came_from: Path, root: Path) -> str:
     """pytest runs in the root, so a path relative to the caller's folder has to be told so."""
     path, separator, test = argument.partition("::")
     there = came_from / path
-    if came_from == root or not path or path.startswith("-") or not there.exists():
+    inside = came_from != root and came_from.is_relative_to(root)
+    if not inside or not path or path.startswith("-") or not there.exists():
         return argument
     return f"{there}{separator}{test}"
 
@@ -114,6 +116,14 @@ def _become(environment: Environment, arguments: list[str]) -> int:
         # Windows has no exec: its imitation gives the prompt back while the program runs on.
         return subprocess.run(command, env=environment.variables(), check=False).returncode
     os.execve(command[0], command, environment.variables())
+
+
+def _note_other_python(console: Console) -> None:
+    """A working `.venv` is kept, also when another Python is asked for: better say so."""
+    there = Environment(ROOT).version()
+    mine = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    if "TENUTO_PYTHON" in os.environ and there and there != mine:
+        console.line(f"[setup] .venv stays on Python {there}; remove it to get one with {mine}")
 
 
 def _require_python() -> None:

@@ -1,6 +1,7 @@
 """`.venv`: where its parts are, and whether it serves."""
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -51,6 +52,15 @@ class Environment:
     def installing(self) -> Path:
         """There while pip works: who finds it without its maker looks for torn packages."""
         return self.folder / ".installing"
+
+    def version(self) -> str:
+        """Its Python's "3.11"; empty if it does not tell."""
+        try:
+            settings = (self.folder / "pyvenv.cfg").read_text(encoding="utf-8")
+        except OSError:
+            return ""
+        found = re.search(r"^version(?:_info)? = (\d+\.\d+)", settings, re.MULTILINE)
+        return found[1] if found else ""
 
     def variables(self) -> dict[str, str]:
         """The environment variables of whatever runs in it."""

@@ -1,7 +1,7 @@
 """Packages that a killed pip left half installed."""
 
+import csv
 import shutil
-from importlib.metadata import Distribution
 from pathlib import Path
 
 __all__ = ["remove_half_installed"]
@@ -16,7 +16,7 @@ def remove_half_installed(venv: Path) -> list[str]:
     forgotten = []
     for site in _site_packages(venv):
         for metadata in sorted(site.glob("*.dist-info")):
-            if not _is_whole(Distribution.at(metadata)):
+            if not _is_whole(metadata):
                 forgotten.append(metadata.name.removesuffix(".dist-info"))
                 shutil.rmtree(metadata)
     return forgotten
@@ -26,12 +26,11 @@ def _site_packages(venv: Path) -> list[Path]:
     return [*venv.glob("lib/python3*/site-packages"), *venv.glob("Lib/site-packages")]
 
 
-def _is_whole(distribution: Distribution) -> bool:
-    # pip writes RECORD last.
-    if distribution.read_text("RECORD") is None or distribution.read_text("METADATA") is None:
+def _is_whole(metadata: Path) -> bool:
+    # pip writes RECORD last. It is read here, for the library's reader leaves out what is missing.
+    record = metadata / "RECORD"
+    if not record.is_file() or not (metadata / "METADATA").is_file():
         return False
-    return all(
-        distribution.locate_file(file).exists()  # type: ignore[attr-defined, unused-ignore]
-        for file in distribution.files or ()
-        if not str(file).endswith(".pyc")
-    )
+    with record.open(encoding="utf-8", newline="") as lines:
+        listed = [row[0] for row in csv.reader(lines) if row]
+    return all((metadata.parent / name).exists() for name in listed if not name.endswith(".pyc"))

@@ -71,10 +71,10 @@ async def _drain(stream: Stream, output: str | None, report: QuietReport) -> Non
     try:
         async for frame in stream:
             await sink.write(await _batch(stream, frame, audio))
+        await sink.finish()
     except BaseException:
         await sink.abandon()
         raise
-    await sink.finish()
 
 
 async def _batch(stream: Stream, first: Frame, audio: AudioFormat) -> list[Frame]:

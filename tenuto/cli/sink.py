@@ -104,8 +104,9 @@ class FileSink:
             raise _unwritable(self._output, error) from None
 
     async def abandon(self) -> None:
-        with suppress(OSError):
-            self._close()
+        if not self._file.closed:
+            with suppress(OSError):
+                self._close()
 
     def _close(self) -> None:
         try:

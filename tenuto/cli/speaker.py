@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, assert_never
 
 from tenuto.errors import OperatorError
 from tenuto.media import FRAME_DURATION, AudioFormat, Frame
-from tenuto.playout import Concealed, Ended, JitterBuffer, Played, Waiting
+from tenuto.playout import Concealed, Ended, JitterBuffer, Outcome, Played, Waiting
 
 __all__ = ["Speaker", "load_sounddevice"]
 
@@ -97,16 +97,17 @@ class Speaker:
     def _pull(self, out: Any, samples: int, time: Any, status: Any) -> None:
         """Called by the device's thread for each block of 20 ms."""
         with self._lock:
-            outcome = Waiting() if self._buffer is None else self._buffer.pull()
+            outcome: Outcome = Waiting() if self._buffer is None else self._buffer.pull()
         match outcome:
             case Played(frame):
-                out[: len(frame.payload)] = frame.payload
-                out[len(frame.payload) :] = bytes(len(out) - len(frame.payload))
+                out[:] = frame.payload.ljust(len(out), b"\0")
             case Concealed() | Waiting():
                 out[:] = bytes(len(out))
             case Ended():
                 out[:] = bytes(len(out))
                 raise self._sounddevice.CallbackStop
+            case _:
+                assert_never(outcome)
         self._loop.call_soon_threadsafe(self._room.set)
 
     def _finished(self) -> None:

@@ -53,6 +53,7 @@ class ErrorCode(Enum):
     SUPERSEDED = ("superseded", 409, 0x16)
     BAD_RECORD = ("bad-record", 400, 0x17)
     NOT_CONFIGURED = ("not-configured", 500, 0x18)
+    HTTP_VERSION = ("http-version", 505, 0x1A)
 
     @property
     def h3_error(self) -> int:

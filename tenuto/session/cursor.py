@@ -14,6 +14,10 @@ PATIENCE = 0.100
 so that nobody hears it when production waits for one that does not."""
 
 
+_ROUNDING = 1e-6
+"""Frames: ticks do not add up to whole frames to the last bit."""
+
+
 class Departure(Enum):
     """Why a session let a cursor go."""
 
@@ -28,12 +32,26 @@ class Departure(Enum):
 class Cursor:
     """The frames of one listener: which comes next and how many may come now.
 
-    `lead` is in seconds, None means unpaced. Only the session moves it.
+    `lead` is in seconds, None means unpaced; `catch_up` is how many times real time a paced
+    listener may be sent while it is short of its lead. Only the session moves it.
     """
 
-    __slots__ = ("departure", "lead", "listener", "next", "pace", "since", "start")
+    __slots__ = (
+        "_credit",
+        "_credit_at",
+        "_rate",
+        "departure",
+        "lead",
+        "listener",
+        "next",
+        "pace",
+        "since",
+        "start",
+    )
 
-    def __init__(self, listener: str, start: int, lead: float | None, now: float) -> None:
+    def __init__(
+        self, listener: str, start: int, lead: float | None, now: float, *, catch_up: int
+    ) -> None:
         self.listener = listener
         self.start = start
         self.next = start
@@ -41,14 +59,17 @@ class Cursor:
         self.since = now
         self.pace = PlayoutEstimate(start, now)
         self.departure: Departure | None = None
+        self._rate = catch_up
+        self._credit: float = catch_up
+        self._credit_at = now
 
-    def due(self, now: float, end: int, catch_up: int) -> int:
+    def due(self, now: float, end: int) -> int:
         """How many of the frames below `end` may be sent now."""
         available = end - self.next
         if self.lead is None or available <= 0:
             return available
         allowed = int(self.pace.position(now) + self.lead / FRAME_DURATION) - self.next
-        return min(available, catch_up, max(allowed, 0))
+        return min(available, int(self._credit_now(now) + _ROUNDING), max(allowed, 0))
 
     def playing(self, now: float) -> bool:
         """Has this listener, as far as we can tell, still something to play?"""
@@ -61,5 +82,12 @@ class Cursor:
         return self.lead is not None and self.playing(now)
 
     def advance(self, until: int, now: float) -> None:
+        self._credit = self._credit_now(now) - (until - self.next)
+        self._credit_at = now
         self.next = until
         self.pace.sent(until, now)
+
+    def _credit_now(self, now: float) -> float:
+        """Frames by which a listener may catch up: a bucket of `catch_up`, as many per frame."""
+        earned = (now - self._credit_at) / FRAME_DURATION * self._rate
+        return min(self._rate, self._credit + earned)

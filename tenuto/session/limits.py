@@ -30,4 +30,4 @@ class SessionLimits:
     max_age: float = 6 * 3600.0
     max_listeners: int = 64
     catch_up: int = 10
-    """Frames one listener may be sent per tick: ten times real time at 20 ms."""
+    """How many times real time a paced listener is sent while it is short of its lead."""

@@ -119,7 +119,7 @@ class Session:
         """
         start = self.first if start is None else start
         self._check_attach(start, lead)
-        cursor = Cursor(listener, start, lead, now)
+        cursor = Cursor(listener, start, lead, now, catch_up=self.limits.catch_up)
         self.cursors.append(cursor)
         self._longest_lead = max(self._longest_lead, lead or 0.0)
         self._ring.widen(self._window())
@@ -143,7 +143,7 @@ class Session:
         if cursor.next < self._ring.first:
             cursor.departure = Departure.FELL_BEHIND
             return []
-        count = min(most, cursor.due(now, self.end, self.limits.catch_up))
+        count = min(most, cursor.due(now, self.end))
         if count <= 0:
             return []
         frames = self._ring.read(cursor.next, count)
@@ -159,7 +159,7 @@ class Session:
             return 0
         if cursor.next < self._ring.first:
             return 0
-        return cursor.due(now, self.end, self.limits.catch_up)
+        return cursor.due(now, self.end)
 
     def complete(self, cursor: Cursor) -> bool:
         """Has this cursor been given every frame there will ever be?"""

@@ -47,7 +47,8 @@ class Delivery:
         """Why it is BROKEN."""
         self._chunk = frames_per_chunk
         self._begun = False
-        self._first = True
+        self.silent = True
+        """No frame has been given yet."""
 
     @property
     def frame_size(self) -> int:
@@ -65,7 +66,7 @@ class Delivery:
             head = plan.encoding.begin(self._chunk)
         frames = plan.host.take(plan.session, plan.cursor, most) if self._ripe(most) else []
         if frames:
-            self._first = False
+            self.silent = False
         return head + plan.encoding.frames(frames) + self._tail()
 
     def break_off(self, failure: TenutoError) -> bytes:
@@ -79,11 +80,12 @@ class Delivery:
     def _ripe(self, most: int) -> bool:
         """Is it time to take frames: enough for a chunk, or all there will be?"""
         session, cursor = self.plan.session, self.plan.cursor
-        if self._first or session.done or cursor.departure is not None:
+        if self.silent or cursor.departure is not None or cursor.next < session.first:
             return True
-        if cursor.next < session.first:
-            return True
-        return session.due(cursor, self.plan.host.now()) >= min(self._chunk, most)
+        wanted = min(self._chunk, most)
+        if session.done:
+            wanted = min(wanted, session.end - cursor.next)
+        return session.due(cursor, self.plan.host.now()) >= wanted
 
     def _tail(self) -> bytes:
         session, cursor = self.plan.session, self.plan.cursor

@@ -16,6 +16,19 @@ from cryptography.x509.oid import NameOID
 DAY = timedelta(days=1)
 
 
+_CA_USAGE = x509.KeyUsage(
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Pair:
     cert: Path
@@ -29,11 +42,14 @@ class Authority:
         self._folder = folder
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Test CA")])
+        self._identifier = x509.SubjectKeyIdentifier.from_public_key(self._key.public_key())
         self.ca = folder / "ca.pem"
         basic = x509.BasicConstraints(ca=True, path_length=0)
         certificate = (
             self._begin(self._name, self._key.public_key(), 1)
             .add_extension(basic, critical=True)
+            .add_extension(_CA_USAGE, critical=True)
+            .add_extension(self._identifier, critical=False)
             .sign(self._key, hashes.SHA256())
         )
         self.ca.write_bytes(certificate.public_bytes(Encoding.PEM))
@@ -46,6 +62,11 @@ class Authority:
         certificate = (
             self._begin(subject, key.public_key(), days)
             .add_extension(alternative, critical=False)
+            # Python 3.13 verifies strictly (RFC 5280 section 4.2.1.1).
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(self._identifier),
+                critical=False,
+            )
             .sign(self._key, hashes.SHA256())
         )
         pair = Pair(self._folder / f"{file}.pem", self._folder / f"{file}-key.pem")

@@ -16,6 +16,7 @@ from aioquic.asyncio.server import QuicServer, serve
 from aioquic.h3.connection import H3Connection
 from aioquic.h3.events import DataReceived, HeadersReceived
 from aioquic.quic.configuration import QuicConfiguration
+from aioquic.quic.connection import NetworkAddress
 from aioquic.quic.events import QuicEvent
 
 from tenuto.media import AudioFormat, Frame
@@ -135,6 +136,10 @@ class Http3Protocol(QuicConnectionProtocol):
         self.http = H3Connection(self._quic)
         self._asked: dict[int, Asked] = {}
 
+    def datagram_received(self, data: bytes | str, addr: NetworkAddress) -> None:
+        self.peer.datagrams += 1
+        super().datagram_received(data, addr)
+
     def quic_event_received(self, event: QuicEvent) -> None:
         for happened in self.http.handle_event(event):
             if isinstance(happened, HeadersReceived):
@@ -190,13 +195,14 @@ class Nowhere:
 
 @dataclass
 class Peer:
-    """Counts what it was asked; `port` is the same for both transports."""
+    """Keeps what it was asked and counts datagrams; `port` is the same for both transports."""
 
     script: Script
     port: int = 0
     asked: list[tuple[str, Asked]] = field(default_factory=list)
     outs: list[QuicOut | TcpOut] = field(default_factory=list)
     quic: QuicServer | None = None
+    datagrams: int = 0
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def url(self, host: str = "localhost", path: str = "/v1/speak?text=x") -> str:

@@ -5,99 +5,33 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-import os
-import signal
-import subprocess
-import sys
-import threading
-import time
 import wave
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from rich.console import Console
 
-from tenuto.cli.main import cli
 from tenuto.cli.report import LiveReport
 from tenuto.client import Failure, FailureKind, TransportFailed, Trust, open_stream
 from tenuto.media import Frame
 from tenuto.wire import End, Format
-from tests.client.authority import Authority, Pair
 from tests.client.peer import (
     AUDIO,
     Asked,
     Out,
-    Peer,
-    Script,
     frames,
     problem,
     records,
     sentence,
-    serving,
     whole,
 )
-
-ROOT = Path(__file__).parents[2]
-
-Served = Callable[[Script], AbstractContextManager[Peer]]
-
-PCM = b"".join(frame.payload for frame in frames(25))
-
-
-@pytest.fixture
-def served(pair: Pair) -> Served:
-    """A peer on a loop of its own, in a thread."""
-
-    @contextmanager
-    def serve(script: Script) -> Iterator[Peer]:
-        loop = asyncio.new_event_loop()
-        thread = threading.Thread(target=loop.run_forever)
-        thread.start()
-        peer = serving(pair, script)
-        try:
-            yield asyncio.run_coroutine_threadsafe(peer.__aenter__(), loop).result(5)
-        finally:
-            asyncio.run_coroutine_threadsafe(peer.__aexit__(None, None, None), loop).result(5)
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join()
-            loop.close()
-
-    return serve
-
-
-@pytest.fixture
-def run(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    monkeypatch.setenv("TENUTO_CA", str(authority.ca))
-
-    def invoke(*arguments: str | Path, **options: Any) -> Result:
-        return CliRunner().invoke(cli, [str(argument) for argument in arguments], **options)
-
-    return invoke
-
-
-async def endless(asked: Asked, out: Out) -> None:
-    await out.head()
-    await out.send(records(Format(AUDIO, 0)))
-    for frame in frames(100_000):
-        await out.send(records(frame))
-        await asyncio.sleep(0.001)
-
-
-def one_line(result: Result) -> str:
-    line = result.stderr.strip()
-    assert line.startswith("tenuto: "), result.output
-    assert line.isprintable()
-    return line
+from tests.client.shell import PCM, Run, Served, one_line
 
 
 @pytest.mark.parametrize("transport", ["quic", "tcp"])
 def test_a_wav_file_that_others_can_open(
-    served: Served, run: Callable[..., Result], tmp_path: Path, transport: str
+    served: Served, run: Run, tmp_path: Path, transport: str
 ) -> None:
     path = tmp_path / "a b.WAV"
     with served(whole(sentence(25))) as peer:
@@ -111,7 +45,7 @@ def test_a_wav_file_that_others_can_open(
     assert "lead=max" in peer.asked[0][1].path
 
 
-def test_raw_samples_and_json(served: Served, run: Callable[..., Result], tmp_path: Path) -> None:
+def test_raw_samples_and_json(served: Served, run: Run, tmp_path: Path) -> None:
     path = tmp_path / "a.raw"
     with served(whole(sentence(25))) as peer:
         result = run("speak", "Hello", "--server", peer.url(path="/"), "-o", path, "--json")
@@ -132,9 +66,7 @@ def test_raw_samples_and_json(served: Served, run: Callable[..., Result], tmp_pa
     assert (last["transport"], last["session"], last["error"]) == ("quic", "s-1", None)
 
 
-def test_speak_posts_the_text_from_standard_input(
-    served: Served, run: Callable[..., Result], tmp_path: Path
-) -> None:
+def test_speak_posts_the_text_from_standard_input(served: Served, run: Run, tmp_path: Path) -> None:
     with served(whole(sentence(1))) as peer:
         common = ("--server", peer.url(path=""), "-o", tmp_path / "a.wav")
         result = run("speak", "-", "--lang", "cmn", *common, input="你好\n".encode())
@@ -152,9 +84,7 @@ def test_speak_posts_the_text_from_standard_input(
     assert (body["text"], body["lang"], body["lead"]) == ("你好\n", "cmn", "max")
 
 
-def test_a_session_is_played_by_its_id(
-    served: Served, run: Callable[..., Result], tmp_path: Path
-) -> None:
+def test_a_session_is_played_by_its_id(served: Served, run: Run, tmp_path: Path) -> None:
     with served(whole(records(Format(AUDIO, 7), *frames(2, 7), End(9, 9 * 320)))) as peer:
         arguments = ("--server", peer.url(path="/"), "-o", tmp_path / "a.raw", "--lead", "0.5")
         result = run(
@@ -165,9 +95,7 @@ def test_a_session_is_played_by_its_id(
     assert peer.asked[0][1].path == path
 
 
-def test_what_the_url_says_is_left_alone(
-    served: Served, run: Callable[..., Result], tmp_path: Path
-) -> None:
+def test_what_the_url_says_is_left_alone(served: Served, run: Run, tmp_path: Path) -> None:
     path = "/v1/speak?lead=3&listener=me&text=x"
     output = ("-o", tmp_path / "a.raw")
     with served(whole(sentence(1))) as peer:
@@ -179,9 +107,7 @@ def test_what_the_url_says_is_left_alone(
     ]
 
 
-def test_a_cut_leaves_what_came_and_fails(
-    served: Served, run: Callable[..., Result], tmp_path: Path
-) -> None:
+def test_a_cut_leaves_what_came_and_fails(served: Served, run: Run, tmp_path: Path) -> None:
     async def script(asked: Asked, out: Out) -> None:
         await out.head()
         await out.send(records(Format(AUDIO, 0), *frames(10)))
@@ -200,9 +126,7 @@ def test_a_cut_leaves_what_came_and_fails(
     assert last["next"] == 10
 
 
-def test_whose_mistake_it_was_is_the_exit_status(
-    served: Served, run: Callable[..., Result], tmp_path: Path
-) -> None:
+def test_whose_mistake_it_was_is_the_exit_status(served: Served, run: Run, tmp_path: Path) -> None:
     path = tmp_path / "a.wav"
     refusal = problem(400, code="bad-text", detail="the text is \x1b[31mempty\n", remedy="say more")
     with served(refusal) as peer:
@@ -238,14 +162,14 @@ def test_whose_mistake_it_was_is_the_exit_status(
     ],
 )
 def test_a_users_mistake_is_one_line_and_status_2(
-    run: Callable[..., Result], arguments: list[str], message: str
+    run: Run, arguments: list[str], message: str
 ) -> None:
     result = run(*arguments)
     assert result.exit_code == 2
     assert message in one_line(result)
 
 
-def test_help_and_version(run: Callable[..., Result]) -> None:
+def test_help_and_version(run: Run) -> None:
     for arguments in ("--help", "play --help", "speak --help"):
         result = run(*arguments.split())
         assert result.exit_code == 0
@@ -254,7 +178,7 @@ def test_help_and_version(run: Callable[..., Result]) -> None:
 
 
 def test_a_command_that_cannot_be_imported_says_so(
-    run: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     info = tmp_path / "broken-1.dist-info"
     info.mkdir()
@@ -298,165 +222,3 @@ class Silence:
     async def write(self, frames: Sequence[Frame]) -> None: ...
     async def finish(self) -> None: ...
     async def abandon(self) -> None: ...
-
-
-class FakeSpeaker(ModuleType):
-    """A sound card whose clock runs twenty times too fast."""
-
-    class PortAudioError(Exception):
-        pass
-
-    class CallbackStop(Exception):  # noqa: N818 - the library's name
-        pass
-
-    def __init__(self, *, device: bool = True) -> None:
-        super().__init__("sounddevice")
-        self.heard = bytearray()
-        speaker = self
-
-        class RawOutputStream:
-            def __init__(self, **options: Any) -> None:
-                if not device:
-                    raise FakeSpeaker.PortAudioError("Error querying device -1")
-                self.options = options
-                self.stopped = threading.Event()
-                self.thread = threading.Thread(target=self.play)
-
-            def start(self) -> None:
-                self.thread.start()
-
-            def play(self) -> None:
-                size = self.options["blocksize"] * self.options["channels"] * 2
-                try:
-                    while not self.stopped.is_set():
-                        block = bytearray(size)
-                        self.options["callback"](memoryview(block), size, None, None)
-                        speaker.heard += block
-                        time.sleep(0.001)
-                except FakeSpeaker.CallbackStop:
-                    pass
-                self.options["finished_callback"]()
-
-            def abort(self) -> None:
-                self.stopped.set()
-
-            def close(self) -> None:
-                self.stopped.set()
-                self.thread.join()
-
-        self.RawOutputStream = RawOutputStream
-
-
-def test_the_loudspeaker_plays_every_sample(
-    served: Served, run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """B15: a last frame of one sample is heard, and silence stands only around the speech."""
-    fake = FakeSpeaker()
-    monkeypatch.setitem(sys.modules, "sounddevice", fake)
-    sent = [*frames(24, 1), Frame(25, b"\x07\x00", 1)]
-    body = records(Format(AUDIO, 1, 0, 1), *sent, End(25, 24 * 320 + 1))
-    with served(whole(body)) as peer:
-        result = run("play", peer.url())
-    assert result.exit_code == 0, result.output
-    assert bytes(fake.heard).strip(b"\0") == b"".join(f.payload for f in sent).strip(b"\0")
-
-
-def test_a_cut_silences_the_loudspeaker(
-    served: Served, run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "sounddevice", FakeSpeaker())
-    with served(whole(records(Format(AUDIO, 0), *frames(9)))) as peer:
-        result = run("play", peer.url())
-    assert result.exit_code == 1
-    assert "without END" in one_line(result)
-
-
-def test_an_empty_stream_is_played(
-    served: Served, run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "sounddevice", FakeSpeaker())
-    with served(whole(sentence(0))) as peer:
-        assert run("play", peer.url()).exit_code == 0
-
-
-def test_no_loudspeaker(
-    served: Served, run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "sounddevice", None)
-    result = run("speak", "Hello")
-    assert result.exit_code == 2
-    assert "pip install 'tenuto[speaker]'" in one_line(result)
-    monkeypatch.setitem(sys.modules, "sounddevice", FakeSpeaker(device=False))
-    with served(whole(sentence(3))) as peer:
-        result = run("play", peer.url())
-    assert result.exit_code == 2
-    assert "--output speech.wav" in one_line(result)
-
-
-# In a process of their own
-
-
-def start(authority: Authority, *arguments: str | Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "tenuto.cli", *arguments],
-        cwd=ROOT,
-        env={**os.environ, "TENUTO_CA": str(authority.ca)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-
-
-def test_raw_samples_on_standard_output(authority: Authority, served: Served) -> None:
-    with served(whole(sentence(25))) as peer:
-        process = start(authority, "play", peer.url(), "-o", "-", "--json")
-        out, err = process.communicate(timeout=10)
-    assert process.returncode == 0
-    assert out == PCM
-    assert json.loads(err.splitlines()[-1])["output"] == "-"
-
-
-def test_a_reader_that_leaves_is_no_error(authority: Authority, served: Served) -> None:
-    with served(endless) as peer:
-        process = start(authority, "play", peer.url(), "-o", "-")
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.read(1000)
-        process.stdout.close()
-        assert process.wait(10) == 1
-        assert process.stderr.read() == b""
-        process.stderr.close()
-
-
-def test_ctrl_c_ends_quietly_and_keeps_the_file(
-    authority: Authority, served: Served, tmp_path: Path
-) -> None:
-    path = tmp_path / "a.wav"
-    with served(endless) as peer:
-        process = start(authority, "play", peer.url(), "-o", path)
-        while not path.exists() or path.stat().st_size < 10_000:
-            time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=10)
-    assert (process.returncode, out) == (130, b"")
-    assert b"Traceback" not in err
-    with wave.open(str(path)) as file:
-        assert file.getnframes() * 2 + 44 == path.stat().st_size
-
-
-def test_ctrl_c_while_the_reader_does_not_read(authority: Authority, served: Served) -> None:
-    with served(endless) as peer:
-        process = start(authority, "play", peer.url(), "-o", "-")
-        assert process.stdout is not None
-        process.stdout.read(1000)
-        time.sleep(0.3)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(5) == 130
-        process.communicate()
-
-
-def test_lone_surrogates_in_real_arguments(authority: Authority) -> None:
-    process = start(authority, "speak", os.fsdecode(b"caf\xe9"), "-o", "a.raw")
-    _, err = process.communicate(timeout=10)
-    assert process.returncode == 2
-    assert err.decode().count("\n") == 1
-    assert "lone surrogate" in err.decode()

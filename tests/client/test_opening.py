@@ -7,7 +7,6 @@ import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, ExitStack, closing, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from tenuto.client import (
     Event,
     FailureKind,
     StreamCut,
-    Target,
     Transport,
     TransportChosen,
     TransportFailed,
@@ -246,6 +244,23 @@ async def test_a_name_without_address(trust: Trust) -> None:
     assert failures(caught.value) == {"quic": FailureKind.NAME}
 
 
+async def test_a_listener_to_silence_pings_once_a_second(pair: Pair, trust: Trust) -> None:
+    async def script(asked: Asked, out: Out) -> None:
+        await out.head()
+        await out.send(sentence(3)[:700])
+        await asyncio.sleep(3600)
+
+    async with (
+        serving(pair, script) as peer,
+        open_stream(peer.url(), trust=trust, transport="quic") as stream,
+    ):
+        await anext(stream)
+        await asyncio.sleep(0.5)
+        before = peer.datagrams
+        await asyncio.sleep(2.2)
+        assert before + 2 <= peer.datagrams <= before + 8
+
+
 @pytest.mark.parametrize("farewell", [True, False])
 async def test_a_server_that_dies_in_mid_stream_is_noticed(
     pair: Pair, trust: Trust, farewell: bool
@@ -365,52 +380,3 @@ async def test_leaving_early_and_cancelling_leave_nothing_behind(
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-
-
-@pytest.mark.parametrize(
-    ("url", "parsed"),
-    [
-        ("https://host", Target("host", 443, "/")),
-        ("HTTPS://Host:4433/a?b=c d#x", Target("host", 4433, "/a", "b=c%20d")),
-        ("https://[::1]:7/ä?text=你好", Target("::1", 7, "/%C3%A4", "text=%E4%BD%A0%E5%A5%BD")),
-        ("https://bücher.example/", Target("xn--bcher-kva.example", 443, "/")),
-        ("https://h/a%20b?x=%2F", Target("h", 443, "/a%20b", "x=%2F")),
-    ],
-)
-def test_a_url_is_taken_apart(url: str, parsed: Target) -> None:
-    assert Target.parse(url) == parsed
-
-
-@pytest.mark.parametrize(
-    ("url", "reason"),
-    [
-        ("", "no https://"),
-        ("localhost:4433/v1/speak", "no https://"),
-        ("http://localhost/", "begins with http:"),
-        ("https:/localhost", "no https://"),
-        ("https:///v1", "names no host"),
-        ("https://host:99999/", "out of range"),
-        ("https://host:0/", "port 0"),
-        ("https://host:x/", "Port could not"),
-        ("https://[::1/", "Invalid IPv6"),
-        ("https://me:secret@host/", "user name"),
-        ("https://host/\udce4", "no UTF-8"),
-        ("https://host/a\nb", "control characters"),
-        ("https://ä..x/", "no host name"),
-    ],
-)
-def test_nonsense_is_refused_with_a_reason(url: str, reason: str) -> None:
-    with pytest.raises(RequestError, match=reason) as caught:
-        Target.parse(url)
-    assert str(caught.value).isprintable()
-
-
-def test_authority_and_path() -> None:
-    target = Target.parse("https://[::1]/v1/speak?text=a")
-    assert target.authority == "[::1]"
-    assert replace(target, port=4433).origin == "https://[::1]:4433"
-    assert target.request_path({"lead": "max"}) == "/v1/speak?text=a&lead=max"
-    assert target.request_path({"text": "b&c"}) == "/v1/speak?text=b%26c"
-    assert target.request_path() == "/v1/speak?text=a"
-    assert replace(target, query="").request_path() == "/v1/speak"
-    assert replace(target, query="a=1&&te%78t&b=").names == {"a", "text", "b"}

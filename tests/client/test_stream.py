@@ -2,80 +2,36 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import pytest
 
 from tenuto.client import (
     Cut,
-    Event,
     Finished,
     FormatAnnounced,
     GapSeen,
     MarkReached,
     NoticeReceived,
-    Stream,
     StreamCut,
     Transport,
     TransportChosen,
-    Trust,
-    open_stream,
 )
 from tenuto.errors import ErrorCode, RemoteProtocolError, RequestError
-from tenuto.media import AudioFormat, Frame
+from tenuto.media import Frame
 from tenuto.wire import End, Format, Gap, Mark, Notice
-from tests.client.authority import Pair
+from tests.client.opener import Opener
 from tests.client.peer import (
     AUDIO,
     Asked,
     Out,
-    Peer,
     Script,
     frames,
     problem,
     records,
     sentence,
-    serving,
     whole,
 )
-
-
-@pytest.fixture(params=["quic", "tcp"])
-def transport(request: pytest.FixtureRequest) -> Transport:
-    chosen: Transport = request.param
-    return chosen
-
-
-class Opener:
-    """Opens a stream from a peer that plays `script` over the transport under test."""
-
-    def __init__(self, pair: Pair, trust: Trust, transport: Transport) -> None:
-        self._pair = pair
-        self._trust = trust
-        self._transport = transport
-        self.events: list[Event] = []
-        self.peer: Peer
-
-    @asynccontextmanager
-    async def __call__(self, script: Script) -> AsyncIterator[Stream]:
-        async with (
-            serving(self._pair, script) as self.peer,
-            open_stream(
-                self.peer.url(),
-                transport=self._transport,
-                trust=self._trust,
-                on_event=self.events.append,
-            ) as stream,
-        ):
-            yield stream
-
-
-@pytest.fixture
-def opened(pair: Pair, trust: Trust, transport: Transport) -> Opener:
-    return Opener(pair, trust, transport)
 
 
 def cut_after(body: bytes, *, code: int = 0x54454E10) -> Script:
@@ -319,84 +275,3 @@ async def test_another_media_type_is_no_stream(opened: Opener) -> None:
     with pytest.raises(RequestError, match="text/html"):
         async with opened(script):
             pytest.fail("it opened")
-
-
-async def test_what_is_asked_travels(pair: Pair, trust: Trust, transport: Transport) -> None:
-    async with serving(pair, whole(sentence(1))) as peer:
-        params: dict[str, str | float] = {"text": "Grüße & mehr", "rate": 1.5}
-        for method in ("GET", "POST"):
-            async with open_stream(
-                peer.url(path="/v1/speak"),
-                method=method,
-                transport=transport,
-                params=params,
-                lead="max",
-                listener="ear",
-                trust=trust,
-            ) as stream:
-                [frame async for frame in stream]
-    get, post = (asked for _, asked in peer.asked)
-    assert get.path == "/v1/speak?text=Gr%C3%BC%C3%9Fe+%26+mehr&rate=1.5&lead=max&listener=ear"
-    assert get.headers["accept"] == "application/vnd.tenuto.records; v=1"
-    assert post.path == "/v1/speak"
-    assert json.loads(post.body) == {**params, "lead": "max", "listener": "ear"}
-
-
-async def test_a_long_text_is_posted_whole(pair: Pair, trust: Trust, transport: Transport) -> None:
-    text = "Ein langer Satz. " * 40_000
-    async with (
-        serving(pair, whole(sentence(1))) as peer,
-        open_stream(
-            peer.url(path="/v1/speak"),
-            method="POST",
-            transport=transport,
-            params={"text": text},
-            trust=trust,
-        ) as stream,
-    ):
-        [frame async for frame in stream]
-    assert json.loads(peer.asked[0][1].body)["text"] == text
-
-
-async def test_a_reader_that_does_not_read_stops_the_server(opened: Opener) -> None:
-    """50 MB offered, none taken: what is held here and under way stays bounded."""
-    audio = AudioFormat(48000, 2)
-    total = 50_000_000
-
-    async def script(asked: Asked, out: Out) -> None:
-        await out.head()
-        await out.send(records(Format(audio, 0)))
-        for start in range(0, total // audio.frame_size, 10):
-            await out.send(records(*frames(10, start, audio)))
-
-    async with opened(script) as stream:
-        out = opened.peer.outs[0]
-        before = -1
-        while out.sent != before:
-            before = out.sent
-            await asyncio.sleep(0.25)
-        assert stream.buffered <= 256 * 1024
-        assert before < 12_000_000
-        for _ in range(400):
-            await anext(stream)
-        await asyncio.sleep(0.1)
-        assert out.sent > before or stream.transport == "tcp"
-
-
-async def test_a_slow_reader_loses_nothing(opened: Opener) -> None:
-    count = 4000
-    body = sentence(count)
-
-    async def script(asked: Asked, out: Out) -> None:
-        await out.head()
-        for offset in range(0, len(body), 30_000):
-            await out.send(body[offset : offset + 30_000])
-        await out.end()
-
-    async with opened(script) as stream:
-        came = []
-        async for frame in stream:
-            came.append(frame)
-            if len(came) % 500 == 0:
-                await asyncio.sleep(0.02)
-        assert came == frames(count)

@@ -19,15 +19,19 @@ def test_two_workers_unless_the_caller_decides() -> None:
 
 
 def test_a_path_means_what_it_means_where_the_caller_is(tmp_path: Path) -> None:
-    (tmp_path / "test_a.py").touch()
+    here = tmp_path / "tests"
+    here.mkdir()
+    (here / "test_a.py").touch()
     given = ["-n0", "test_a.py::test_b", "test_c.py", "--lf"]
-    assert pytest_arguments(given, tmp_path, ROOT) == [
+    assert pytest_arguments(given, here, tmp_path) == [
         "-n0",
-        f"{tmp_path / 'test_a.py'}::test_b",
+        f"{here / 'test_a.py'}::test_b",
         "test_c.py",
         "--lf",
     ]
-    assert pytest_arguments(given, tmp_path, tmp_path) == given
+    assert pytest_arguments(given, here, here) == given
+    # Elsewhere a folder of the same name is another one's.
+    assert pytest_arguments(given, here, ROOT) == given
 
 
 @pytest.mark.parametrize("arguments", [[], ["dance"]])

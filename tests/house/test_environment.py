@@ -94,6 +94,11 @@ def test_a_python_that_is_too_old_or_none_at_all(environment: Environment) -> No
         assert flaw.reason == reason
 
 
+def test_it_tells_its_version(environment: Environment, tmp_path: Path) -> None:
+    assert environment.version() == f"{sys.version_info[0]}.{sys.version_info[1]}"
+    assert Environment(tmp_path).version() == ""
+
+
 def test_variables_that_would_lead_elsewhere_are_dropped() -> None:
     venv = Path("/a b/.venv")
     base = {"PATH": "/usr/bin", "PYTHONPATH": "/x", "PIP_TARGET": "/y", "HTTPS_PROXY": "http://p"}

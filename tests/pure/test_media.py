@@ -126,7 +126,7 @@ class TestFramer:
     ) -> None:
         cuts = sorted(data.draw(st.lists(st.integers(0, len(pcm)), max_size=12)))
         framer = Framer(format)
-        pieces = []
+        pieces: list[Piece] = []
         marked = []
         for number, (start, end) in enumerate(pairwise([0, *cuts, len(pcm)])):
             if data.draw(st.booleans()):

@@ -1,4 +1,6 @@
+import random
 from dataclasses import asdict
+from itertools import accumulate
 
 import pytest
 
@@ -141,6 +143,38 @@ class TestLoss:
         buffer.finish(100)
         assert played + pull(buffer, 4) == list(range(100))
         assert counts(buffer) == {"received": 100, "played": 100}
+
+
+def play(arrivals: list[float], target: float) -> JitterBuffer:
+    """Let frame n arrive at `arrivals[n]` and a sink pull every 20 ms until the end."""
+    buffer = JitterBuffer(0, target=target)
+    queue = sorted(enumerate(arrivals), key=lambda item: item[1])
+    place = tick = 0
+    while buffer.pull() != Ended():
+        tick += 1
+        while place < len(queue) and queue[place][1] <= tick * 0.02:
+            buffer.insert(frame(queue[place][0]))
+            place += 1
+        if place == len(queue):
+            buffer.finish(len(arrivals))
+    return buffer
+
+
+class TestJitter:
+    def test_ten_minutes_of_30_ms_jitter_cost_nothing(self) -> None:
+        rng = random.Random(33)
+        arrivals = [n * 0.02 + rng.uniform(0.0, 0.03) for n in range(30_000)]
+        assert counts(play(arrivals, 0.08)) == {"received": 30_000, "played": 30_000}
+
+    def test_bursts_within_the_target(self) -> None:
+        arrivals = [(n // 10 + 1) * 0.2 for n in range(1000)]
+        assert counts(play(arrivals, 0.22)) == {"received": 1000, "played": 1000}
+
+    def test_one_burst_that_is_late_is_one_underrun_and_nothing_is_lost(self) -> None:
+        arrivals = [(n // 10 + 1) * 0.2 + (0.5 if n // 10 == 40 else 0.0) for n in range(1000)]
+        ordered = list(accumulate(arrivals, max))
+        expected = {"received": 1000, "played": 1000, "underruns": 1}
+        assert counts(play(ordered, 0.22)) == expected
 
 
 class TestUnderrun:

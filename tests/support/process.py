@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import signal
 import ssl
 import subprocess
 import sys
+import threading
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -23,11 +25,15 @@ class ServerProcess:
         command += ["--certs-dir", str(certificates), "--test-sources", *options]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         self.log: list[dict[str, Any]] = []
+        self._lines: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        # Read on, so that a full pipe never stops the server.
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
         self.ca = certificates / "ca.pem"
         wanted = 1 if "off" in options else 2
         doors: set[str] = set()
         while len(doors) < wanted:
-            record = self._read_line()
+            record = self._next_line()
             if record.get("event") == "DoorOpened":
                 doors.add(record["door"])
                 self.port = int(record["address"].rsplit(":", 1)[1])
@@ -58,24 +64,32 @@ class ServerProcess:
         raise KeyError(name)
 
     def stop(self) -> int:
-        """SIGTERM, then its exit status."""
+        """SIGTERM unless one was sent, then its exit status."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
+        return self.wait()
+
+    def wait(self) -> int:
+        """Its exit status; what it still said is in `log`."""
         try:
-            _, rest = self.process.communicate(timeout=10)
+            self.process.wait(10)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            _, rest = self.process.communicate()
-        for line in rest.splitlines():
-            if line.startswith("{"):
-                self.log.append(json.loads(line))
-        return self.process.returncode
-
-    def _read_line(self) -> dict[str, Any]:
+        self._reader.join(10)
         assert self.process.stderr is not None
-        line = self.process.stderr.readline()
-        if not line:
-            raise RuntimeError(f"the server ended with {self.process.wait()}")
-        record: dict[str, Any] = json.loads(line) if line.startswith("{") else {"text": line}
-        self.log.append(record)
+        self.process.stderr.close()
+        return self.process.wait()
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            record: dict[str, Any] = json.loads(line) if line.startswith("{") else {"text": line}
+            self.log.append(record)
+            self._lines.put(record)
+        self._lines.put(None)
+
+    def _next_line(self) -> dict[str, Any]:
+        record = self._lines.get(timeout=20)
+        if record is None:
+            raise RuntimeError(f"the server ended with {self.process.wait()}: {self.log}")
         return record

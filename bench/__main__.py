@@ -1,0 +1,50 @@
+"""`python -m bench NAME [--quick]`: JSON lines on standard output, the summary last."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from difflib import get_close_matches
+from importlib import import_module
+
+from bench.report import write
+
+__all__ = ["main"]
+
+BENCHES = {
+    "ring": "what a frame costs in a session, as a ratio to a bare collections.deque",
+}
+"""By the name of the module in `bench` whose `run(quick)` yields the lines to print."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench",
+        description="Measure, and print JSON lines; the last one is the summary.",
+        epilog=_listing(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("name", nargs="?", help="one of those below; none lists them")
+    parser.add_argument("--quick", action="store_true", help="seconds, and rough figures")
+    options = parser.parse_args(arguments)
+    if options.name is None:
+        print(_listing())
+        return 0
+    if options.name not in BENCHES:
+        near = get_close_matches(options.name, BENCHES, n=1, cutoff=0.4)
+        remedy = f"Did you mean {near[0]!r}?" if near else f"There is: {', '.join(BENCHES)}."
+        print(f"No bench is called {options.name!r}. {remedy}", file=sys.stderr)
+        return 2
+    for figures in import_module(f"bench.{options.name}").run(options.quick):
+        write(figures)
+    return 0
+
+
+def _listing() -> str:
+    lines = [f"  {name:10} {summary}" for name, summary in BENCHES.items()]
+    return "\n".join(["Benches:", *lines])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
