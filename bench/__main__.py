@@ -12,6 +12,7 @@ from bench.report import write
 __all__ = ["main"]
 
 BENCHES = {
+    "disturb": "who pays when listeners stall and leave: gaps of others, memory",
     "ring": "what a frame costs in a session, as a ratio to a bare collections.deque",
 }
 """By the name of the module in `bench` whose `run(quick)` yields the lines to print."""

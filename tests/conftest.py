@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from bench.process import ServerProcess
 from quicserver.app import Server
 from tenuto.settings import ServerSettings
 from tenuto.telemetry.events import Event
 from tenuto.tls import DevCertificates, DevPair
-from tests.support.process import ServerProcess
 
 StartServer = Callable[..., Awaitable[Server]]
 

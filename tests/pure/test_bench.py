@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.__main__ import BENCHES
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -52,7 +54,7 @@ def test_without_a_name_it_lists_what_there_is() -> None:
     ("name", "answer"),
     [
         ("rnig", "No bench is called 'rnig'. Did you mean 'ring'?\n"),
-        ("x", "No bench is called 'x'. There is: ring.\n"),
+        ("x", f"No bench is called 'x'. There is: {', '.join(BENCHES)}.\n"),
     ],
 )
 def test_an_unknown_name_is_answered_with_the_nearest(name: str, answer: str) -> None:

@@ -26,6 +26,7 @@ def check_pieces(format: AudioFormat, pcm: bytes, pieces: list[Piece]) -> None:
     assert b"".join(piece.payload for piece in pieces) == pcm[:whole]
     assert all(len(piece.payload) == format.frame_size for piece in pieces[:-1])
     assert all(0 < len(piece.payload) <= format.frame_size for piece in pieces)
+    assert all(isinstance(piece.samples, int) for piece in pieces)
     assert all(len(p.payload) == p.samples * format.bytes_per_sample for p in pieces)
 
 

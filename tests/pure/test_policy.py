@@ -42,6 +42,7 @@ def test_any_id_has_a_side(client: str) -> None:
 
 def test_the_missing_id_comes_last() -> None:
     assert not decide(QuicShare(99.9), "").quic
+    assert not decide(QuicShare((2**32 - 1.5) / 2**32 * 100), "").quic
     assert decide(QuicShare(100), "").quic
 
 
@@ -51,7 +52,7 @@ def test_the_missing_id_comes_last() -> None:
 )
 def test_buckets_as_other_languages_must_find_them(client: str, bucket: int) -> None:
     """First four bytes of SHA-256 over `tenuto`, NUL and the id; offered below the share."""
-    assert not decide(QuicShare((bucket - 0.5) / 2**32 * 100), client).quic
+    assert not decide(QuicShare(bucket / 2**32 * 100), client).quic
     assert decide(QuicShare((bucket + 0.5) / 2**32 * 100), client).quic
 
 
@@ -107,7 +108,9 @@ def test_settings_that_mean_a_share(text: str, percent: float) -> None:
 def test_settings_that_mean_nothing(text: str) -> None:
     with pytest.raises(OperatorError, match="^quic = ") as caught:
         QuicShare.parse(text)
-    assert "percentage of 0 to 100" in caught.value.remedy
+    number = text in ("-1", "101", "NaN", "inf", "-inf", "1e999")
+    choice = 'say "off" or' if number else 'say "off", "on" or'
+    assert caught.value.remedy == f"{choice} a percentage of 0 to 100"
 
 
 @pytest.mark.parametrize("percent", [-0.001, 100.001, nan, inf, -inf])

@@ -222,12 +222,20 @@ class TestRoundTrip:
             (item,) = decoder.feed(ENCODER.frame(Frame(sequence, b"abcd", 1)))
             assert isinstance(item, Frame)
             assert item.sequence == sequence
+            assert isinstance(item.samples, int)
 
     @pytest.mark.parametrize("count", [32_768, 65_535, 65_536, 200_000, MAX_GAP])
     def test_a_gap_longer_than_half_the_sequence_space(self, count: int) -> None:
         after = Frame(10 + count, b"abcd", 1)
         data = ENCODER.format(Format(TINY, 10)) + ENCODER.gap(Gap(10, count)) + ENCODER.frame(after)
         assert decode(data)[1:] == [Gap(10, count), after]
+
+    @pytest.mark.parametrize("sequence", [109 - 32_767, 109, 109 + 32_768, 109 - 60])
+    def test_behind_a_gap_its_last_frame_is_the_reference(self, sequence: int) -> None:
+        base = 1 << 20
+        data = ENCODER.format(Format(TINY, base)) + ENCODER.gap(Gap(base + 100, 10))
+        mark = Mark(base + sequence, 7)
+        assert decode(data + ENCODER.mark(mark))[2:] == [mark]
 
     def test_copies_and_marks_do_not_move_the_sequence(self) -> None:
         items: list[Record] = [

@@ -9,17 +9,17 @@ import time
 from pathlib import Path
 
 import pytest
-from aioquic.h3.connection import H3_ALPN
+from aioquic.h3.connection import H3_ALPN, H3Connection
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
 from aioquic.quic.events import HandshakeCompleted, StreamDataReceived
 
+from bench.listening import Heard, listen
 from quicserver.limits import DoorLimits
 from quicserver.peer import Peer
 from tenuto.telemetry.events import ConnectionRefused, Event, PeerFaulted
 from tests.conftest import StartServer
 from tests.support.fetch import fetch_soon
-from tests.support.listening import Heard, listen
 
 PLAY = {"tone": "440", "seconds": "60", "lead": "0.2"}
 
@@ -297,3 +297,28 @@ async def test_icmp_errors_do_not_deafen_the_socket(
     await asyncio.sleep(0.2)
     answer = await fetch_soon("quic", server.port, "/healthz", ca=ca_file)
     assert answer.status == 200
+
+
+async def test_headers_that_unpack_to_too_much_are_answered_431(
+    start_server: StartServer, ca_file: Path
+) -> None:
+    """Two bytes of QPACK name a static entry of over a hundred (RFC 9204 appendix A)."""
+    server = await start_server()
+    client = RawClient(server.port, ca_file)
+    await client.connect()
+    http = H3Connection(client.quic)
+    policy = (b"content-security-policy", b"script-src 'none'; object-src 'none'; base-uri 'none'")
+    request = [
+        (b":method", b"GET"),
+        (b":scheme", b"https"),
+        (b":authority", b"localhost"),
+        (b":path", b"/healthz"),
+    ]
+    http.send_headers(0, [*request, *[policy] * 1000], end_stream=True)
+    http.send_headers(4, request, end_stream=True)
+    await client.run(0.5)
+    client.close()
+    assert b"431" in client.data[0] or client.data[0][0] == 1
+    # The other request of the same connection is answered as ever.
+    assert b'"status":"ok"' in client.data[4]
+    assert b'"status":"ok"' not in client.data[0]

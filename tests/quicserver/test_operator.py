@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.process import ServerProcess
+from bench.process import ServerProcess
 
 Serve = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from bench.process import ServerProcess
 from tenuto.client import NoticeReceived, StreamCut, TransportChoice, Trust, open_stream
 from tenuto.media import Frame
 from tenuto.sources import read_index
 from tests.conftest import StartServer
 from tests.support.fetch import DOORS, fetch_soon
-from tests.support.process import ServerProcess
 
 CUT = {"quic": {18, 56, 92, 95}, "tcp": {18}}
 """curl's exit codes for a response that was broken off: transfer closed, stream reset."""

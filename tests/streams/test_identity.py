@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench.process import ServerProcess
 from tenuto.client import TransportChoice, Trust, open_stream
 from tests.support.fetch import fetch_soon
-from tests.support.process import ServerProcess
 
 SECONDS = 60
 FORMATS = [(16000, 1), (16000, 2), (48000, 1), (48000, 2)]

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
+from bench.listening import listen
+from bench.process import ServerProcess
 from bench.rude import NeverReads, stall_and_leave
-from tests.support.listening import listen
-from tests.support.process import ServerProcess
 
 MEBIBYTE = 1024 * 1024
 # 33 minutes of 48 kHz stereo, as fast as the listener takes it.
