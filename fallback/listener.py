@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import socket
 import ssl
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ __all__ = ["TcpLimits", "TcpListener", "TcpTally", "bind_tcp"]
 
 _TCP_NOTSENT_LOWAT = 25
 _LEAST_SEND_BUFFER = 32 * 1024
+_ACCEPT_PAUSE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,8 @@ class TcpLimits:
     """Times in seconds, sizes in bytes; docs/server-behaviour.md says what happens at each."""
 
     max_connections: int = 2000
+    max_connections_per_address: int = 500
+    """A carrier's NAT hides many phones behind one address."""
     handshake: float = 5.0
     keep_alive: float = 30.0
     """An idle connection between requests."""
@@ -86,72 +90,110 @@ class TcpListener:
         self._config.h11_max_incomplete_size = limits.max_request_head
         self._app = wrap_app(app, 0, "asgi")  # type: ignore[arg-type]
         self._worker = WorkerContext(None)
-        self._servers: list[asyncio.Server] = []
-        self._writers: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+        self._sockets: list[socket.socket] = []
+        self._accepting: list[asyncio.Task[None]] = []
+        self._open: dict[asyncio.Task[None], asyncio.WriteTransport | None] = {}
+        self._open_by_address: Counter[str] = Counter()
         self._refusing = False
 
     @property
     def connections(self) -> int:
-        return len(self._writers)
+        """Open, those in their handshake included."""
+        return len(self._open)
 
-    async def listen(self, sockets: list[socket.socket]) -> None:
-        """Serve these bound sockets; the listener closes them."""
-        for each in sockets:
-            server = await asyncio.start_server(
-                self._serve,
-                sock=each,
-                backlog=1024,
-                ssl=self._tls,
-                ssl_handshake_timeout=self._limits.handshake,
-                ssl_shutdown_timeout=1.0,
-            )
-            self._servers.append(server)
+    def listen(self, sockets: list[socket.socket]) -> None:
+        """Serve these bound, listening sockets; the listener closes them."""
+        self._sockets = sockets
+        self._accepting = [asyncio.create_task(self._accept(each)) for each in sockets]
 
     def stop_accepting(self) -> None:
-        for server in self._servers:
-            server.close()
+        for task in self._accepting:
+            task.cancel()
+        for each in self._sockets:
+            each.close()
+        self._sockets = []
 
     async def close(self, grace: float) -> None:
         """Let requests end for `grace` seconds, then abort what is left."""
         self.stop_accepting()
         await self._worker.terminated.set()
-        if self._writers:
-            await asyncio.wait(list(self._writers), timeout=grace)
-        for task, writer in list(self._writers.items()):
-            writer.transport.abort()
+        if self._open:
+            await asyncio.wait(list(self._open), timeout=grace)
+        for task, transport in list(self._open.items()):
+            if transport is not None:
+                transport.abort()
             task.cancel()
-        if self._writers:
-            await asyncio.wait(list(self._writers), timeout=1.0)
+        if self._open:
+            await asyncio.wait(list(self._open), timeout=1.0)
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if not self._admit():
-            writer.transport.abort()
-            return
+    async def _accept(self, listening: socket.socket) -> None:
+        """Count before the TLS handshake: what has only begun costs memory too."""
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection, address = await loop.sock_accept(listening)
+            except OSError:
+                # No descriptor left, or the client has gone already: not this socket's end.
+                self.tally.refused += 1
+                await asyncio.sleep(_ACCEPT_PAUSE)
+                continue
+            if not self._admit(address[0]):
+                connection.close()
+                continue
+            self._open_by_address[address[0]] += 1
+            task = asyncio.create_task(self._serve(connection, address[0]))
+            self._open[task] = None
+
+    async def _serve(self, connection: socket.socket, host: str) -> None:
         task = asyncio.current_task()
         assert task is not None
-        self._writers[task] = writer
-        self.tally.connections += 1
-        writer.transport.set_write_buffer_limits(high=self._limits.write_buffer)
-        connection = writer.get_extra_info("socket")
-        state = {ABORT: writer.transport.abort, TUNE: lambda rate: _tune(connection, rate)}
         try:
-            await _Connection(
-                self._app,
-                asyncio.get_running_loop(),
-                self._config,
-                self._worker,
-                state,
-                reader,
-                writer,
-            )
+            reader, writer = await self._shake_hands(connection)
+            self._open[task] = writer.transport
+            self.tally.connections += 1
+            writer.transport.set_write_buffer_limits(high=self._limits.write_buffer)
+            await self._speak(connection, reader, writer)
         except OSError:
-            pass  # 0.18.0 lets a peer's reset escape; the connection is over either way.
+            pass  # A handshake that failed, or a reset that 0.18.0 lets escape.
         except Exception as fault:  # noqa: BLE001  # a guard
             self._judge(fault)
         finally:
-            self._writers.pop(task, None)
-            with contextlib.suppress(OSError):
-                writer.transport.abort()
+            transport = self._open.pop(task, None)
+            self._open_by_address[host] -= 1
+            if not self._open_by_address[host]:
+                del self._open_by_address[host]
+            if transport is not None:
+                transport.abort()
+
+    async def _shake_hands(
+        self, connection: socket.socket
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader(loop=loop)
+        protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+        try:
+            transport, _ = await loop.connect_accepted_socket(
+                lambda: protocol,
+                connection,
+                ssl=self._tls,
+                ssl_handshake_timeout=self._limits.handshake,
+                ssl_shutdown_timeout=1.0,
+            )
+        except BaseException:
+            connection.close()
+            raise
+        return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
+
+    async def _speak(
+        self,
+        connection: socket.socket,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        transport = writer.transport
+        state = {ABORT: transport.abort, TUNE: lambda rate: _tune(connection, rate)}
+        loop = asyncio.get_running_loop()
+        await _Connection(self._app, loop, self._config, self._worker, state, reader, writer)
 
     def _judge(self, fault: Exception) -> None:
         """Tell of what is a bug; resets and HTTP breaches are the peer's own business."""
@@ -163,14 +205,18 @@ class TcpListener:
         self.tally.faults += 1
         self._on_event(describe_fault("tcp", fault))
 
-    def _admit(self) -> bool:
-        if self.connections < self._limits.max_connections:
+    def _admit(self, host: str) -> bool:
+        limits = self._limits
+        if self.connections >= limits.max_connections:
+            reason = f"{limits.max_connections} connections are open"
+        elif self._open_by_address[host] >= limits.max_connections_per_address:
+            reason = f"{limits.max_connections_per_address} connections of one address are open"
+        else:
             self._refusing = False
             return True
         self.tally.refused += 1
         if not self._refusing:
             self._refusing = True
-            reason = f"{self._limits.max_connections} connections are open"
             self._on_event(ConnectionRefused("tcp", reason))
         return False
 

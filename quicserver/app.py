@@ -167,7 +167,7 @@ class Server:
             app, write_deadline=self._tcp_limits.write_deadline, on_event=self._on_event
         )
         self._tcp = TcpListener(door, tls, self._tcp_limits, on_event=self._on_event)
-        await self._tcp.listen(bound.tcp)
+        self._tcp.listen(bound.tcp)
         for each in bound.tcp:
             self._opened("tcp", each.getsockname(), self._tcp_limits.write_buffer)
         if not bound.udp:

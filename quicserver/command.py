@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from quicserver.app import Server
-from quicserver.loop import loop_factory
+from quicserver.platform import loop_factory, raise_descriptor_limit
 from tenuto.policy import QuicShare
 from tenuto.settings import LOOPBACK, ServerSettings
 from tenuto.sources import shared_engine
@@ -90,8 +90,13 @@ def serve(
         test_sources=test_sources,
         first_sequence=first_sequence,
     )
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        runner.run(_serve(settings, LogSink("server", as_json=log == "json")))
+    raise_descriptor_limit()
+    sink = LogSink("server", as_json=log == "json")
+    try:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            runner.run(_serve(settings, sink))
+    finally:
+        sink.close()
 
 
 async def _serve(settings: ServerSettings, sink: LogSink) -> None:

@@ -269,10 +269,10 @@ class QuicListener:
         peer.close(QuicErrorCode.CONNECTION_REFUSED, "handshake took too long")
 
     def _keep_alive(self) -> None:
+        self._keeper = self._loop.call_later(1.0, self._keep_alive)
         now = self._loop.time()
         for peer in list(self._ids):
             peer.keep_alive(now)
-        self._keeper = self._loop.call_later(1.0, self._keep_alive)
 
 
 def bind_udp(host: str, port: int, buffer: int) -> socket.socket:

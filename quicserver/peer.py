@@ -76,6 +76,7 @@ class Peer:
         self._door = door
         self._app = app
         self._limits = limits
+        self._local = local
         self._routes: OrderedDict[Address, socket.socket] = OrderedDict({address: local})
         self._http: Http3 | None = None
         self._requests: dict[int, Request] = {}
@@ -103,11 +104,16 @@ class Peer:
 
     def receive(self, data: bytes, address: Address, local: socket.socket, now: float) -> None:
         """One datagram. Call `flush` when the socket is empty."""
-        if address not in self._routes and len(self._routes) >= _MAX_ROUTES:
-            self._routes.popitem(last=False)
-        self._routes[address] = local
+        self._learn_route(address, local)
         self._guarded(lambda: self.connection.receive_datagram(data, address, now))
         self._pump()
+
+    def _learn_route(self, address: Address, local: socket.socket) -> None:
+        """Answers leave by the socket that was spoken to; addresses may be forged, so few stay."""
+        self._routes[address] = local
+        self._routes.move_to_end(address)
+        if len(self._routes) > _MAX_ROUTES:
+            self._routes.popitem(last=False)
 
     def flush(self, now: float) -> None:
         """Serve what waits for this moment, then transmit once."""
@@ -131,7 +137,14 @@ class Peer:
     def keep_alive(self, now: float) -> None:
         """PING where one is due; called about once a second."""
         expecting = any(r.sender is not None and r.sender.expecting for r in self.all_requests())
-        if self.connection.keep_alive(now, expecting=expecting):
+        due = False
+
+        def ask() -> None:
+            nonlocal due
+            due = self.connection.keep_alive(now, expecting=expecting)
+
+        self._guarded(ask)
+        if due:
             self._door.flush_soon(self)
 
     def all_requests(self) -> list[Request]:
@@ -226,7 +239,7 @@ class Peer:
             self.http.respond(event.stream_id, [(b":status", b"431")], end_stream=True)
             self.connection.refuse_rest(event.stream_id, H3Error.H3_NO_ERROR)
             return
-        local = next(reversed(self._routes.values())).getsockname()
+        local = self._local.getsockname()
         scope = build_scope(
             event.headers, (self.address[0], self.address[1]), (local[0], local[1]), [PLAN]
         )
@@ -246,9 +259,7 @@ class Peer:
             self._end()
             return
         for data, address in datagrams:
-            local = self._routes.get(address)
-            if local is not None:
-                self._door.send(local, data, address)
+            self._door.send(self._routes.get(address, self._local), data, address)
         self._arm()
 
     def _arm(self) -> None:

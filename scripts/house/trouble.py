@@ -43,7 +43,7 @@ _PIP_REMEDIES = (
     (
         ("no matching distribution found", "could not find a version"),
         "The index in use lacks a package that the lock names, or has none for this Python and\n"
-        "machine. Python 3.11 to 3.13 on Linux (glibc), macOS and Windows are tested.",
+        "machine. Python 3.11 to 3.13 are supported; Linux (glibc) is tested.",
     ),
     (
         ("failed building wheel", "failed to build", "metadata-generation-failed"),

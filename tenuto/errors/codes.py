@@ -54,6 +54,7 @@ class ErrorCode(Enum):
     BAD_RECORD = ("bad-record", 400, 0x17)
     NOT_CONFIGURED = ("not-configured", 500, 0x18)
     HTTP_VERSION = ("http-version", 505, 0x1A)
+    REQUEST_TIMEOUT = ("request-timeout", 408, 0x1B)
 
     @property
     def h3_error(self) -> int:

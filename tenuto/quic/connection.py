@@ -236,6 +236,8 @@ class Connection(QuicConnection):
         self.datagrams.put(data, now)
 
     def datagrams_to_send(self, now: float) -> list[tuple[bytes, NetworkAddress]]:
+        if not self._network_paths:
+            return []  # Nothing genuine was ever received: there is nobody to answer.
         self.datagrams.expire(now)
         return super().datagrams_to_send(now)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
+import queue
 import sys
+import threading
 from datetime import UTC, datetime
 from typing import TextIO
 
@@ -17,37 +20,62 @@ _LEVELS = {
     Level.WARNING: logging.WARNING,
     Level.ERROR: logging.ERROR,
 }
+_MOST_LINES = 1000
 
 
 class LogSink:
-    """Call it with an event; it never raises, since a full disk must not stop a session."""
+    """Call it with an event; it neither raises nor waits.
+
+    A thread writes, for a pipe that nobody reads or a full disk must not stop anybody's
+    audio. It may be 1,000 lines behind; what comes beyond them is dropped and counted.
+    """
 
     def __init__(self, role: str, *, as_json: bool = False, stream: TextIO | None = None) -> None:
+        self.dropped = 0
         self._role = role
         self._as_json = as_json
+        self._lines: queue.Queue[tuple[int, str] | None] = queue.Queue(_MOST_LINES)
         self._logger = logging.getLogger(f"tenuto.{role}")
         self._logger.propagate = False
         self._logger.setLevel(logging.INFO)
         handler = logging.StreamHandler(stream or sys.stderr)
         handler.setFormatter(logging.Formatter("%(message)s"))
         self._logger.handlers = [handler]
+        # A log that cannot be written is no reason to print a traceback into it.
+        logging.raiseExceptions = False
         # aioquic tells of every misbehaving peer; those are counted here instead.
         logging.getLogger("quic").setLevel(logging.CRITICAL)
+        self._writer = threading.Thread(target=self._write, name="log", daemon=True)
+        self._writer.start()
 
     def __call__(self, event: Event) -> None:
+        try:
+            self._lines.put_nowait((_LEVELS[event.level], self._line(event)))
+        except queue.Full:
+            self.dropped += 1
+
+    def close(self, patience: float = 1.0) -> None:
+        """Write what is left, for at most `patience` seconds."""
+        with contextlib.suppress(queue.Full):
+            self._lines.put(None, timeout=patience)
+        self._writer.join(patience)
+
+    def _write(self) -> None:
+        while (entry := self._lines.get()) is not None:
+            self._logger.log(entry[0], "%s", entry[1])
+
+    def _line(self, event: Event) -> str:
         facts = describe(event)
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
         if self._as_json:
             record = {"time": time, "level": event.level.value, "role": self._role, **facts}
-            line = json.dumps(record)
-        else:
-            name, *fields = facts.items()
-            rest = " ".join(f"{key}={_printable(value)}" for key, value in fields)
-            line = f"{time} {event.level.value:7} {self._role} {name[1]} {rest}".rstrip()
-        self._logger.log(_LEVELS[event.level], "%s", line)
+            return json.dumps(record)
+        name, *fields = facts.items()
+        rest = " ".join(f"{key}={_printable(value)}" for key, value in fields)
+        return f"{time} {event.level.value:7} {self._role} {name[1]} {rest}".rstrip()
 
 
 def _printable(value: str | int | float) -> str:
     text = f"{value:.3f}" if isinstance(value, float) else str(value)
-    quoted = text and text.isprintable() and " " not in text and '"' not in text
-    return text if quoted else json.dumps(text)
+    plain = text and text.isprintable() and " " not in text and '"' not in text
+    return text if plain else json.dumps(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import json
 from collections.abc import Iterable, Mapping
@@ -13,10 +14,13 @@ from tenuto.errors import ErrorCode, RequestError
 from tenuto.media import FRAME_DURATION
 from tenuto.session import MAX_LEAD
 
-__all__ = ["MAX_BODY", "Parameters", "read_parameters"]
+__all__ = ["BODY_DEADLINE", "MAX_BODY", "Parameters", "read_parameters"]
 
 MAX_BODY = 256 * 1024
 """Bytes of a JSON body: 20,000 code points of text, each escaped, and the rest."""
+
+BODY_DEADLINE = 10.0
+"""Seconds from the request's head to the end of its body."""
 
 _LISTENER_LENGTH = 64
 
@@ -76,7 +80,16 @@ async def read_parameters(request: Request) -> Parameters:
     """From the query and, for POST, a flat JSON object beside it."""
     values = _from_query(request.scope["query_string"])
     if request.method == "POST":
-        values.update(_from_json(await _body(request)))
+        try:
+            async with asyncio.timeout(BODY_DEADLINE):
+                body = await _body(request)
+        except TimeoutError:
+            raise RequestError(
+                ErrorCode.REQUEST_TIMEOUT,
+                f"the request's body did not end within {BODY_DEADLINE:g} s",
+                remedy="send it whole; text is read before it is spoken",
+            ) from None
+        values.update(_from_json(body))
     return Parameters(values)
 
 

@@ -245,6 +245,56 @@ async def test_connections_beyond_the_cap_are_refused_and_told_once(
     assert b" 200 " in await answer(server.port, ca_file, get("/healthz"))
 
 
+async def test_handshakes_that_stand_still_count_and_end(
+    start_server: StartServer, ca_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import quicserver.app
+
+    monkeypatch.setattr(quicserver.app, "TcpLimits", lambda **kw: TcpLimits(**kw, handshake=0.5))
+    server = await start_server(max_connections=5)
+    silent = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(8)]
+    await asyncio.sleep(0.1)
+    assert server._tcp.connections == 5
+    assert server._tcp.tally.refused == 3
+    await asyncio.sleep(0.8)
+    assert server._tcp.connections == 0
+    assert b" 200 " in await answer(server.port, ca_file, get("/healthz"))
+    for _, writer in silent:
+        writer.close()
+
+
+async def test_one_address_may_not_take_every_place(
+    start_server: StartServer, ca_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import quicserver.app
+
+    monkeypatch.setattr(
+        quicserver.app, "TcpLimits", lambda **kw: TcpLimits(**kw, max_connections_per_address=2)
+    )
+    server = await start_server()
+    held = [await Raw.open(server.port, ca_file) for _ in range(2)]
+    with pytest.raises((ConnectionError, ssl.SSLError)):
+        await Raw.open(server.port, ca_file)
+    assert server._tcp.tally.refused == 1
+    for raw in held:
+        raw.close()
+
+
+async def test_a_body_that_never_ends_is_answered_at_its_deadline(
+    start_server: StartServer, ca_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import tenuto.web.parameters
+
+    monkeypatch.setattr(tenuto.web.parameters, "BODY_DEADLINE", 0.2)
+    server = await start_server()
+    head = b"POST /v1/speak HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"
+    response = await answer(server.port, ca_file, head)
+    assert response.startswith(b"HTTP/1.1 408")
+    assert b"request-timeout" in response
+    await asyncio.sleep(0.1)
+    assert server._tcp.connections == 0
+
+
 async def test_a_reader_that_never_reads_is_closed_at_the_write_deadline(
     start_server: StartServer, ca_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

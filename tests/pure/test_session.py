@@ -37,6 +37,12 @@ def take(session: Session, cursor: Cursor, now: float, most: int = 100) -> list[
     return [frame.sequence for frame in session.take(cursor, now, most)]
 
 
+def sprint(session: Session, cursor: Cursor, now: float, *, until: int = 5000) -> None:
+    """Let the producer and an unpaced listener run as fast as they can."""
+    while session.end < until and produce(session, now) + len(take(session, cursor, now)):
+        pass
+
+
 def play(session: Session, cursors: list[Cursor], ticks: int, now: float) -> float:
     """Let the producer and these listeners run for some ticks; the time behind them."""
     for _ in range(ticks):
@@ -377,18 +383,16 @@ class TestReplayWindow:
         unpaced = one.attach("unpaced", 0.0, lead=None)
         now, got = 0.0, []
         for _ in range(200):
-            while produce(one, now) + len(take(one, unpaced, now)):
-                pass
+            sprint(one, unpaced, now)
             got += take(one, paced, now)
             now += TICK
         assert got == list(range(len(got)))
         assert len(got) == pytest.approx(210, abs=2)
-        while produce(one, now) + len(take(one, unpaced, now)):
-            pass
+        sprint(one, unpaced, now)
         assert one.end == len(got) + WINDOW + 20
         # It stalls: once it has played its own audio the other goes on.
         stalled_at = now
-        while not produce(one, now):
+        while not produce(one, now) and now < stalled_at + 9.0:
             take(one, unpaced, now)
             now += TICK
         assert 0.15 < now - stalled_at < 0.21
@@ -398,8 +402,7 @@ class TestReplayWindow:
         paced = one.attach("paced", 0.0, lead=0.2)
         unpaced = one.attach("unpaced", 0.0, lead=None)
         got = take(one, paced, 0.0)
-        while produce(one, 0.0) + len(take(one, unpaced, 0.0)):
-            pass
+        sprint(one, unpaced, 0.0)
         assert one.end == one.frontier == WINDOW + 20
         one.detach(unpaced, 0.0)
         now = 0.0
@@ -415,16 +418,14 @@ class TestReplayWindow:
     def test_a_listener_at_the_oldest_frame_has_time_to_take_it(self, lead: float | None) -> None:
         one = session()
         cursor = one.attach("a", 0.0, lead=None)
-        while one.end < 1000:
-            produce(one, 0.0)
-            take(one, cursor, 0.0)
+        sprint(one, cursor, 0.0, until=981)
+        assert one.end == 1000
         late = one.attach("late", 0.0, lead=lead)
         first = late.next
         with pytest.raises(RequestError, match=f"frame {first - 1} is no longer held"):
             one.attach("later", 0.0, start=first - 1)
         now = 0.0999
-        while produce(one, now) + len(take(one, cursor, now)):
-            pass
+        sprint(one, cursor, now)
         assert one.end == 1020
         assert take(one, late, now)[0] == first
         assert produce(one, now) > 0
@@ -432,14 +433,11 @@ class TestReplayWindow:
     def test_but_not_for_ever(self) -> None:
         one = session()
         cursor = one.attach("a", 0.0, lead=None)
-        while one.end < 1000:
-            produce(one, 0.0)
-            take(one, cursor, 0.0)
+        sprint(one, cursor, 0.0, until=981)
+        assert one.end == 1000
         late = one.attach("late", 0.0)
         now = 0.1001
-        while one.end < 1021:
-            produce(one, now)
-            take(one, cursor, now)
+        sprint(one, cursor, now, until=1021)
         assert one.due(late, now) == 0
         assert take(one, late, now) == []
         assert late.departure is Departure.FELL_BEHIND
@@ -450,8 +448,8 @@ class TestReplayWindow:
         old = one.attach("a", 0.0, lead=30.0)
         take(one, old, 0.0, most=20)
         new = one.attach("a", 0.0, start=old.next, lead=None)
-        while one.end < 3000:
-            assert produce(one, 0.0) + len(take(one, new, 0.0)) > 0
+        sprint(one, new, 0.0)
+        assert one.end >= 5000
         assert old.departure is Departure.SUPERSEDED
         assert one.first > old.next
 

@@ -139,6 +139,50 @@ async def test_an_unfinished_handshake_gets_no_more_than_three_times_its_bytes(
     assert 0 < received <= 3 * len(initial)
 
 
+async def test_initials_that_nobody_can_decrypt_end_quietly(
+    start_server: StartServer, few: None
+) -> None:
+    server = await start_server()
+    quic = server._quic
+    assert quic is not None
+    rng = random.Random(3)
+    initial = first_flight()
+    await fire(server.port, [initial[:40] + rng.randbytes(1160) for _ in range(20)])
+    assert quic.connections > 0
+    await asyncio.sleep(0.8)
+    assert quic.connections == 0
+    assert quic.tally.faults == 0
+
+
+async def test_forged_addresses_do_not_displace_the_true_one(
+    start_server: StartServer, ca_file: Path
+) -> None:
+    """A peer learns where to answer from each datagram, and forgets the oldest."""
+    server = await start_server()
+    client = RawClient(server.port, ca_file)
+    await client.connect()
+    assert server._quic is not None
+    (peer,) = server._quic._ids
+    stray = b"\x40" + peer.connection.host_cid + bytes(30)
+    await fire(server.port, [stray])
+    for _ in range(30):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+            other.sendto(stray, ("127.0.0.1", server.port))
+    await asyncio.sleep(0.1)
+    assert len(peer._routes) <= 16
+    http = H3Connection(client.quic)
+    request = [
+        (b":method", b"GET"),
+        (b":scheme", b"https"),
+        (b":authority", b"localhost"),
+        (b":path", b"/healthz"),
+    ]
+    http.send_headers(0, request, end_stream=True)
+    await client.run(0.5)
+    client.close()
+    assert b'"status":"ok"' in client.data[0]
+
+
 async def test_the_total_of_connections_is_capped(start_server: StartServer, ca_file: Path) -> None:
     server = await start_server(max_connections=3)
     await fire(server.port, [first_flight() for _ in range(10)])
