@@ -11,7 +11,7 @@ from pathlib import Path
 
 from aioquic.h3.connection import H3_ALPN
 from aioquic.quic.configuration import QuicConfiguration
-from aioquic.quic.events import HandshakeCompleted, StreamDataReceived
+from aioquic.quic.events import HandshakeCompleted, StreamDataReceived, StreamReset
 
 from tenuto.quic import Connection, Http3, ReceiveWindow
 
@@ -53,7 +53,8 @@ class NeverReads:
         )
         self.quic = Connection(configuration=window.apply(configuration), window=window)
         self.received = 0
-        self.closed = False
+        self.reset_code: int | None = None
+        """The code by which the server ended the stream, if it did."""
         self._path = path
         self._pace = pace
         self._server = ("127.0.0.1", port)
@@ -76,6 +77,8 @@ class NeverReads:
                     http = self._ask()
                 elif isinstance(event, StreamDataReceived) and event.stream_id == 0:
                     self.received += len(event.data)
+                elif isinstance(event, StreamReset) and event.stream_id == 0:
+                    self.reset_code = event.error_code
             consumed = min(self.received, int(self._pace * (now - began)))
             self.quic.unconsumed(0, self.received - consumed)
             due = stop_sending_after is not None and now > began + stop_sending_after

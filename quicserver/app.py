@@ -155,6 +155,7 @@ class Server:
                 test_sources=settings.test_sources,
                 offer=self._offer,
                 certificate_hashes=self._hashes,
+                names=lambda: {name.lower() for name in self._keeper.certificate.names},
                 draining=lambda: self._draining,
                 metrics=self._metrics.render,
                 health=self._health,

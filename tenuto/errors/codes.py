@@ -55,6 +55,8 @@ class ErrorCode(Enum):
     NOT_CONFIGURED = ("not-configured", 500, 0x18)
     HTTP_VERSION = ("http-version", 505, 0x1A)
     REQUEST_TIMEOUT = ("request-timeout", 408, 0x1B)
+    FOREIGN_ORIGIN = ("foreign-origin", 403, 0x1C)
+    MISDIRECTED = ("misdirected", 421, 0x1D)
 
     @property
     def h3_error(self) -> int:

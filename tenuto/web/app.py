@@ -15,7 +15,7 @@ from tenuto.errors import TenutoError
 from tenuto.host import SessionHost
 from tenuto.telemetry.events import Event
 from tenuto.web.guard import Guard
-from tenuto.web.problems import refused, unrouted
+from tenuto.web.problems import failed, refused, unrouted
 from tenuto.web.routes import Routes, WebOptions
 
 __all__ = ["WebOptions", "create_app"]
@@ -43,7 +43,7 @@ def create_app(
     ]
     app = Starlette(
         routes=[_route(path, handler, methods) for path, handler, methods in table],
-        exception_handlers={TenutoError: refused, HTTPException: unrouted},
+        exception_handlers={TenutoError: refused, HTTPException: unrouted, Exception: failed},
     )
     # "/v1/speak/" is a mistake to be named, not a redirect to follow.
     app.router.redirect_slashes = False

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tenuto.errors import OperatorError, TenutoError
+from tenuto.errors import TenutoError
 from tenuto.policy import QuicShare, alt_svc, decide
 from tenuto.telemetry.events import Event
 from tenuto.telemetry.faults import describe_fault
-from tenuto.web.problems import problem
+from tenuto.web.problems import FAILED, problem
 
 __all__ = ["Guard", "client_id"]
 
@@ -69,7 +69,7 @@ class Guard:
         if isinstance(fault, TenutoError):
             return fault
         self._on_event(describe_fault("app", fault))
-        return OperatorError("the server failed on this request", remedy="its log names the fault")
+        return FAILED
 
 
 def client_id(scope: Scope) -> str:

@@ -10,7 +10,12 @@ from starlette.responses import JSONResponse, Response
 
 from tenuto.errors import ErrorCode, RequestError, TenutoError
 
-__all__ = ["problem", "refused", "unrouted"]
+__all__ = ["FAILED", "failed", "problem", "refused", "unrouted"]
+
+FAILED = TenutoError(
+    ErrorCode.INTERNAL, "the server failed on this request", remedy="its log names the fault"
+)
+"""What a client is told of a bug of ours."""
 
 
 def problem(error: TenutoError) -> Response:
@@ -35,6 +40,11 @@ async def refused(request: Request, error: Exception) -> Response:
     """Exception handler for `TenutoError`."""
     assert isinstance(error, TenutoError)
     return problem(error)
+
+
+async def failed(request: Request, error: Exception) -> Response:
+    """Exception handler for everything else; the guard around the app tells the log."""
+    return problem(FAILED)
 
 
 async def unrouted(request: Request, error: Exception) -> Response:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 
 from starlette.requests import Request
@@ -19,6 +19,7 @@ from tenuto.sources.base import Source
 from tenuto.web.encodings import Records
 from tenuto.web.guard import client_id
 from tenuto.web.negotiate import EncodingFactory, negotiate
+from tenuto.web.origin import check_origin
 from tenuto.web.parameters import Parameters, read_parameters
 from tenuto.web.plan import STREAM_HEADERS, Plan, PlanResponse
 
@@ -45,6 +46,8 @@ class WebOptions:
     test_sources: bool = False
     offer: Callable[[], tuple[QuicShare, int] | None] = lambda: None
     certificate_hashes: Callable[[], list[str]] = list
+    names: Callable[[], Container[str]] = tuple
+    """The names in our certificate: only by them may sessions be started."""
     draining: Callable[[], bool] = lambda: False
     metrics: Callable[[], str] = lambda: ""
     health: Callable[[], dict[str, object]] = field(default=dict)
@@ -58,6 +61,7 @@ class Routes:
         self._options = options
 
     async def speak(self, request: Request) -> Response:
+        self._check_origin(request)
         encoding = self._encoding(request)
         parameters = await read_parameters(request)
         lead, listener = _listening(parameters, encoding)
@@ -67,6 +71,7 @@ class Routes:
         return self._stream(session, encoding, listener, lead, start=None)
 
     async def create(self, request: Request) -> Response:
+        self._check_origin(request)
         parameters = await read_parameters(request)
         session = self._host.open(await self._source(parameters))
         audio = session.audio
@@ -104,6 +109,7 @@ class Routes:
         return self._stream(session, encoding, listener, lead, start=start)
 
     async def control(self, request: Request) -> Response:
+        self._check_origin(request)
         parameters = await read_parameters(request)
         command = parameters.values.pop("command", "")
         parameters.refuse_others(("command",))
@@ -150,6 +156,10 @@ class Routes:
         return PlainTextResponse(_INDEX)
 
     # What the handlers share
+
+    def _check_origin(self, request: Request) -> None:
+        headers = request.headers
+        check_origin(headers.get("host", ""), headers.get("origin"), self._options.names())
 
     def _encoding(self, request: Request) -> EncodingFactory:
         factory = negotiate(request.headers.get("accept", "*/*"))

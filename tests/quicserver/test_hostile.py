@@ -15,8 +15,11 @@ from aioquic.quic.connection import QuicConnection
 from aioquic.quic.events import HandshakeCompleted, StreamDataReceived
 
 from bench.listening import Heard, listen
+from bench.rude import NeverReads
 from quicserver.limits import DoorLimits
 from quicserver.peer import Peer
+from tenuto.errors import ErrorCode
+from tenuto.session import State
 from tenuto.telemetry.events import ConnectionRefused, Event, PeerFaulted
 from tests.conftest import StartServer
 from tests.support.fetch import fetch_soon
@@ -366,3 +369,25 @@ async def test_headers_that_unpack_to_too_much_are_answered_431(
     # The other request of the same connection is answered as ever.
     assert b'"status":"ok"' in client.data[4]
     assert b'"status":"ok"' not in client.data[0]
+
+
+async def test_a_quic_listener_that_stands_still_is_closed_resumable(
+    start_server: StartServer, ca_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import quicserver.app
+
+    monkeypatch.setattr(
+        quicserver.app,
+        "DoorLimits",
+        lambda **kw: DoorLimits(**{**kw, "stalled": 0.5, "farewell": 0.2}),
+    )
+    server = await start_server()
+    path = "/v1/speak?source=counting&frames=100000&rate=48000&channels=2&lead=max"
+    client = NeverReads(server.port, ca_file, path)
+    await client.run(2.5)
+    assert client.reset_code == ErrorCode.TOO_SLOW.h3_error
+    assert server.host.listeners == 0
+    assert server._quic is not None
+    assert server._quic.held == 0
+    (session,) = [entry.session for entry in server.host._entries.values()]
+    assert session.state is State.IDLE

@@ -202,6 +202,66 @@ async def test_streams_are_kept_from_being_held_back_or_changed(
     assert len(answer.headers["tenuto-session"]) == 32
 
 
+@pytest.mark.parametrize("door", DOORS)
+async def test_a_bug_of_ours_is_answered_500_and_told_to_the_log_alone(
+    door: str,
+    start_server: StartServer,
+    ca_file: Path,
+    events: list[Event],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import tenuto.web.routes
+
+    def stumble(*arguments: object) -> None:
+        raise ZeroDivisionError("nobody's business")
+
+    monkeypatch.setattr(tenuto.web.routes, "check_origin", stumble)
+    server = await start_server()
+    answer = await fetch_soon(door, server.port, "/v1/speak?text=Hi", ca=ca_file)
+    assert answer.status == 500
+    assert answer.json["code"] == "internal"
+    assert "nobody's business" not in answer.body.decode()
+    (fault,) = [event for event in events if isinstance(event, PeerFaulted)]
+    assert "nobody's business" in fault.fault
+    assert "test_requests.py" in fault.place
+    assert (await fetch_soon(door, server.port, "/healthz", ca=ca_file)).status == 200
+
+
+@pytest.mark.parametrize("door", DOORS)
+async def test_other_origins_and_borrowed_names_start_nothing(
+    door: str, start_server: StartServer, ca_file: Path
+) -> None:
+    server = await start_server()
+    here = f"https://localhost:{server.port}"
+
+    async def ask(*headers: str, method: str = "GET") -> str:
+        answer = await fetch_soon(
+            door,
+            server.port,
+            "/v1/speak?tone=440&seconds=0.02",
+            ca=ca_file,
+            headers=headers,
+            method=method,
+        )
+        return "ok" if answer.status == 200 else str(answer.json["code"])
+
+    assert await ask() == "ok"
+    assert await ask(f"Origin: {here}") == "ok"
+    assert await ask(f"Origin: {here.upper()}") == "ok"
+    for origin in (
+        "https://evil.example",
+        "null",
+        f"http://localhost:{server.port + 1}",
+        "file://",
+        "https://[",
+    ):
+        assert await ask(f"Origin: {origin}") == "foreign-origin", origin
+        assert await ask(f"Origin: {origin}", method="POST") == "foreign-origin", origin
+    for host in ("evil.example", f"evil.example:{server.port}", "localhost.evil.example", "[::"):
+        assert await ask(f"Host: {host}") in ("misdirected", "bad-request"), host
+    assert server.host.tally.sessions_opened == 3
+
+
 async def test_the_share_of_quic_is_per_client_and_says_so(
     start_server: StartServer, ca_file: Path
 ) -> None:
