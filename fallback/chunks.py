@@ -72,7 +72,8 @@ class ChunkSender:
 
     async def _write(self, data: bytes) -> None:
         message = {"type": "http.response.body", "body": data, "more_body": True}
-        await asyncio.wait_for(self._send(message), self._deadline)
+        async with asyncio.timeout(self._deadline):
+            await self._send(message)
         # hypercorn's send neither raises nor yields once the client has gone: without this
         # an unpaced stream would never let the loop see the disconnect.
         await asyncio.sleep(0)

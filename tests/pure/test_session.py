@@ -71,6 +71,9 @@ class TestProduction:
         assert (one.first, one.end, one.samples) == (65_535, 65_537, 3)
         assert (one.id, one.audio, one.epoch) == ("s", TINY, 0)
 
+    def test_counts_from_0_unless_told_otherwise(self) -> None:
+        assert Session("s", TINY, 0.0).append(Piece(b"ab", 1)).sequence == 0
+
     def test_stops_at_400_ms_and_goes_on_at_200(self) -> None:
         one = session()
         assert produce(one, 0.0) == 20
