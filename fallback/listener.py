@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import socket
 import ssl
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -19,7 +18,8 @@ from starlette.types import ASGIApp
 
 from fallback.chunks import ABORT, TUNE
 from fallback.hardening import harden
-from tenuto.telemetry.events import ConnectionRefused, Event
+from tenuto.host import Admission
+from tenuto.telemetry.events import Event
 from tenuto.telemetry.faults import describe_fault
 
 __all__ = ["TcpLimits", "TcpListener", "TcpTally", "bind_tcp"]
@@ -93,8 +93,13 @@ class TcpListener:
         self._sockets: list[socket.socket] = []
         self._accepting: list[asyncio.Task[None]] = []
         self._open: dict[asyncio.Task[None], asyncio.WriteTransport | None] = {}
-        self._open_by_address: Counter[str] = Counter()
-        self._refusing = False
+        self._admission = Admission(
+            "tcp",
+            "connections are open",
+            most=limits.max_connections,
+            most_per_address=limits.max_connections_per_address,
+            on_event=on_event,
+        )
 
     @property
     def connections(self) -> int:
@@ -137,10 +142,10 @@ class TcpListener:
                 self.tally.refused += 1
                 await asyncio.sleep(_ACCEPT_PAUSE)
                 continue
-            if not self._admit(address[0]):
+            if not self._admission.admit(address[0]):
+                self.tally.refused += 1
                 connection.close()
                 continue
-            self._open_by_address[address[0]] += 1
             task = asyncio.create_task(self._serve(connection, address[0]))
             self._open[task] = None
 
@@ -159,9 +164,7 @@ class TcpListener:
             self._judge(fault)
         finally:
             transport = self._open.pop(task, None)
-            self._open_by_address[host] -= 1
-            if not self._open_by_address[host]:
-                del self._open_by_address[host]
+            self._admission.leave(host)
             if transport is not None:
                 transport.abort()
 
@@ -204,21 +207,6 @@ class TcpListener:
             fault = rest
         self.tally.faults += 1
         self._on_event(describe_fault("tcp", fault))
-
-    def _admit(self, host: str) -> bool:
-        limits = self._limits
-        if self.connections >= limits.max_connections:
-            reason = f"{limits.max_connections} connections are open"
-        elif self._open_by_address[host] >= limits.max_connections_per_address:
-            reason = f"{limits.max_connections_per_address} connections of one address are open"
-        else:
-            self._refusing = False
-            return True
-        self.tally.refused += 1
-        if not self._refusing:
-            self._refusing = True
-            self._on_event(ConnectionRefused("tcp", reason))
-        return False
 
 
 def bind_tcp(host: str, port: int, limits: TcpLimits) -> socket.socket:

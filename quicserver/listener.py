@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -23,8 +22,9 @@ from starlette.types import ASGIApp
 
 from quicserver.limits import DoorLimits
 from quicserver.peer import Address, Peer
+from tenuto.host import Admission
 from tenuto.quic import Connection, ReceiveWindow
-from tenuto.telemetry.events import ConnectionRefused, Event
+from tenuto.telemetry.events import Event
 from tenuto.telemetry.faults import describe_fault
 
 __all__ = ["QuicListener", "QuicTally", "bind_udp"]
@@ -73,8 +73,20 @@ class QuicListener:
         self._peers: dict[bytes, Peer] = {}
         self._ids: dict[Peer, set[bytes]] = {}
         self._half_open: dict[Peer, asyncio.TimerHandle] = {}
-        self._half_open_by_address: Counter[str] = Counter()
-        self._refusing = False
+        self._connected = Admission(
+            "quic",
+            "connections are open",
+            most=limits.max_connections,
+            most_per_address=limits.max_connections,
+            on_event=on_event,
+        )
+        self._shaking_hands = Admission(
+            "quic",
+            "handshakes are unfinished",
+            most=limits.max_half_open,
+            most_per_address=limits.max_half_open_per_address,
+            on_event=on_event,
+        )
         self._accepting = True
         self._dirty: dict[Peer, None] = {}
         self._flushing = False
@@ -147,14 +159,12 @@ class QuicListener:
         timer = self._half_open.pop(peer, None)
         if timer is not None:
             timer.cancel()
-            host = peer.address[0]
-            self._half_open_by_address[host] -= 1
-            if not self._half_open_by_address[host]:
-                del self._half_open_by_address[host]
-            self._refusing = False
+            self._shaking_hands.leave(peer.address[0])
 
     def ended(self, peer: Peer) -> None:
         self.established(peer)
+        if peer in self._ids:
+            self._connected.leave(peer.address[0])
         for connection_id in self._ids.pop(peer, ()):
             self._peers.pop(connection_id, None)
 
@@ -232,19 +242,12 @@ class QuicListener:
         """The caps. A refused client's next Initial, a PTO later, is looked at afresh."""
         if not self._accepting or len(header.destination_cid) < _LEAST_INITIAL_CID:
             return False
-        limits = self._limits
-        if self.connections >= limits.max_connections:
-            reason = f"{limits.max_connections} connections are open"
-        elif self.half_open >= limits.max_half_open:
-            reason = f"{limits.max_half_open} handshakes are unfinished"
-        elif self._half_open_by_address[address[0]] >= limits.max_half_open_per_address:
-            reason = f"{limits.max_half_open_per_address} handshakes of one address are unfinished"
-        else:
-            return True
+        host = address[0]
+        if self._connected.admit(host):
+            if self._shaking_hands.admit(host):
+                return True
+            self._connected.leave(host)
         self.tally.refused += 1
-        if not self._refusing:
-            self._refusing = True
-            self._on_event(ConnectionRefused("quic", reason))
         return False
 
     def _open(self, header: QuicHeader, address: Address, local: socket.socket) -> Peer:
@@ -258,7 +261,6 @@ class QuicListener:
         self._ids[peer] = set()
         self.route(header.destination_cid, peer)
         self.route(connection.host_cid, peer)
-        self._half_open_by_address[address[0]] += 1
         self._half_open[peer] = self._loop.call_later(
             self._limits.handshake, self._handshake_overdue, peer
         )
