@@ -183,6 +183,7 @@ class SessionHost:
         entry = self._entries.get(session.id)
         if entry is not None:
             entry.readers.pop(cursor, None)
+            self._room(entry)
 
     def take(self, session: Session, cursor: Cursor, most: int) -> list[Frame]:
         """`Session.take` at the present time; the producer learns that there is room."""
@@ -231,6 +232,8 @@ class SessionHost:
 
     def _on_tick(self, now: float) -> None:
         for entry in list(self._entries.values()):
+            # Room may come by time alone, when a stalled listener has played out.
+            self._room(entry)
             for reader in list(entry.readers.values()):
                 reader.wake()
         self._sweep += 1

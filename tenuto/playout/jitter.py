@@ -73,8 +73,11 @@ class JitterBuffer:
         return True
 
     def finish(self, end: int) -> None:
-        """No frame from `end` on will ever exist: what is held may play out at once."""
-        self._end = end
+        """No frame from `end` on will ever exist: what is held may play out at once.
+
+        Of an end further off than the capacity, no more than that is concealed.
+        """
+        self._end = min(end, self._next + self.depth + self._capacity)
 
     def pull(self) -> Outcome:
         """What to play for the next 20 ms."""

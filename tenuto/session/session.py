@@ -86,7 +86,12 @@ class Session:
         return self._filling and not self._would_overrun(now)
 
     def append(self, piece: Piece) -> Frame:
-        """Number a piece and make it available; `ValueError` beyond the high watermark."""
+        """Number a piece and make it available.
+
+        `ValueError` beyond the high watermark and after the end.
+        """
+        if self.done:
+            raise ValueError(f"session {self.id}: produced after its end")
         if self.end - self.frontier > self._high:
             raise ValueError(f"session {self.id}: produced beyond its high watermark")
         frame = Frame(self._ring.end, piece.payload, piece.samples, piece.marks)
@@ -118,7 +123,7 @@ class Session:
         Raises `RequestError`: EXPIRED_SESSION, TOO_OLD, FAR_AHEAD, BAD_REQUEST, AT_CAPACITY.
         """
         start = self.first if start is None else start
-        self._check_attach(start, lead)
+        self._check_attach(listener, start, lead)
         cursor = Cursor(listener, start, lead, now, catch_up=self.limits.catch_up)
         self.cursors.append(cursor)
         self._longest_lead = max(self._longest_lead, lead or 0.0)
@@ -203,7 +208,7 @@ class Session:
             if cursor.listener == newer.listener:
                 cursor.departure = cursor.departure or Departure.SUPERSEDED
 
-    def _check_attach(self, start: int, lead: float | None) -> None:
+    def _check_attach(self, listener: str, start: int, lead: float | None) -> None:
         detail: dict[str, int | float | str] = {"first": self.first, "end": self.end}
         if self.state is State.EXPIRED:
             raise RequestError(
@@ -232,10 +237,13 @@ class Session:
                 remedy=f"ask for {self.end} or less",
                 detail=detail,
             )
-        if len(self.cursors) >= self.limits.max_listeners:
+        others = sum(cursor.listener != listener for cursor in self.cursors)
+        most = self.limits.max_listeners
+        # Whoever comes back is not one more; but nobody may come back without end.
+        if others >= most or len(self.cursors) >= 2 * most:
             raise RequestError(
                 ErrorCode.AT_CAPACITY,
-                f"session {self.id} has {len(self.cursors)} listeners already",
+                f"session {self.id} has {most} listeners already",
                 remedy="try again later or start another session",
             )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum, auto
 
 from tenuto.errors import ErrorCode, RequestError, TenutoError
+from tenuto.media import FRAME_DURATION
 from tenuto.session import Departure
 from tenuto.web.plan import Plan
 
@@ -83,6 +84,9 @@ class Delivery:
         if self.silent or cursor.departure is not None or cursor.next < session.first:
             return True
         wanted = min(self._chunk, most)
+        if cursor.lead is not None:
+            # A lead shorter than a chunk never lets a whole chunk become due.
+            wanted = min(wanted, max(1, int(cursor.lead / FRAME_DURATION)))
         if session.done:
             wanted = min(wanted, session.end - cursor.next)
         return session.due(cursor, self.plan.host.now()) >= wanted

@@ -20,6 +20,10 @@ _UNKNOWN_SIZE = 0xFFFFFFFF
 """A WAV size of a stream whose end is not known, as ffmpeg and sox write it to pipes."""
 
 
+_MOST_TEXT = 1200
+"""Bytes of one text in a NOTICE, escapes included."""
+
+
 class Encoding(Protocol):
     """The bytes of one response. `begin` comes first and says how frames will be grouped."""
 
@@ -74,8 +78,8 @@ class Records:
         """What went wrong and from which frame to go on."""
         facts = {
             "code": error.code.value,
-            "message": error.message,
-            "remedy": error.remedy,
+            "message": _clipped(error.message),
+            "remedy": _clipped(error.remedy),
             "resume": {
                 "session": self._session.id,
                 "epoch": self._session.epoch,
@@ -83,7 +87,8 @@ class Records:
             },
             **error.detail,
         }
-        return self._encoder.notice(Notice(json.dumps(facts, ensure_ascii=False)))
+        # ASCII, so that whatever a message quotes can be encoded.
+        return self._encoder.notice(Notice(json.dumps(facts)))
 
 
 class Wav:
@@ -129,6 +134,13 @@ class L16:
 
     def notice(self, error: TenutoError) -> bytes:
         return b""
+
+
+def _clipped(text: str) -> str:
+    """As much of a text as leaves room in a NOTICE for the rest."""
+    while len(json.dumps(text)) > _MOST_TEXT:
+        text = text[: len(text) // 2]
+    return text
 
 
 def wav_header(audio: AudioFormat, data_size: int = _UNKNOWN_SIZE) -> bytes:

@@ -78,6 +78,15 @@ class TestBeginning:
         assert pull(buffer, 4) == [0, 1, ".", "."]
         assert counts(buffer) == {"received": 2, "played": 2}
 
+    def test_an_absurd_end_is_concealed_no_further_than_the_capacity(self) -> None:
+        buffer = JitterBuffer(0, capacity=5)
+        buffer.insert(frame(0))
+        buffer.finish(1 << 60)
+        outcomes = pull(buffer, 10)
+        assert outcomes[0] == 0
+        assert outcomes[-1] == "."
+        assert counts(buffer)["concealed"] == 5
+
     def test_an_empty_session(self) -> None:
         buffer = JitterBuffer(65_536)
         buffer.finish(65_536)

@@ -141,6 +141,15 @@ class TestProduction:
         one.finish()
         assert one.complete(one.attach("a", 0.0))
 
+    def test_nothing_is_appended_after_the_end(self) -> None:
+        finished, failed, expired = session(), session(), session()
+        finished.finish()
+        failed.fail(SourceError("no"))
+        expired.close(0.0)
+        for one in (finished, failed, expired):
+            with pytest.raises(ValueError, match="after its end"):
+                one.append(Piece(b"ab", 1))
+
 
 class TestPace:
     def test_a_lead_first_and_then_real_time(self) -> None:
@@ -166,6 +175,28 @@ class TestPace:
         assert given[:11] == [10] * 11
         assert sum(given) in (113, 114)
         assert set(given[12:]) <= {0, 1, 2}
+
+    @pytest.mark.parametrize("elapsed", [0.0005, 0.001, 0.004, 0.02, 0.031])
+    def test_however_often_it_is_asked_it_catches_up_at_ten_times_real_time(
+        self, elapsed: float
+    ) -> None:
+        one = session()
+        cursor = one.attach("a", 5.0, lead=30.0)
+        for step in range(1, 100):
+            now = 5.0 + step * elapsed
+            produce(one, now)
+            one.take(cursor, now, 100)
+            assert cursor.next <= 10 + (now - 5.0) * 500 + 1e-6
+        if elapsed <= 0.02:
+            assert cursor.next >= 10 + (now - 5.0) * 500 - 11
+
+    def test_what_was_not_used_for_catching_up_is_not_saved(self) -> None:
+        one = session()
+        cursor = one.attach("a", 0.0, lead=30.0)
+        for now in (0.0, 60.0, 60.001):
+            produce(one, now)
+            one.take(cursor, now, 100)
+        assert cursor.next == 20
 
     def test_unpaced_means_all_there_is(self) -> None:
         one = session()
@@ -266,6 +297,16 @@ class TestAttach:
         assert error.detail == {"first": 5, "end": 25}
         assert error.message == "frame 26 lies ahead of frame 25, the next to come"
         assert error.remedy == "ask for 25 or less"
+
+    def test_whoever_comes_back_is_not_one_more_but_not_without_end(self) -> None:
+        one = session(limits=SessionLimits(max_listeners=2))
+        one.attach("a", 0.0)
+        one.attach("b", 0.0)
+        one.attach("a", 0.0)
+        one.attach("a", 0.0)
+        with pytest.raises(RequestError) as caught:
+            one.attach("a", 0.0)
+        assert caught.value.code is ErrorCode.AT_CAPACITY
 
     def test_full_to_the_brim(self) -> None:
         one = session(limits=SessionLimits(max_listeners=2))

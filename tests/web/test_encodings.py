@@ -1,0 +1,104 @@
+"""Encodings and deliveries without a door: what they give, and when."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from tenuto.errors import SourceError, TenutoError
+from tenuto.host import SessionHost
+from tenuto.media import AudioFormat, Frame
+from tenuto.session import Session
+from tenuto.sources import CountingSource
+from tenuto.web import Delivery, DeliveryState, Plan
+from tenuto.web.encodings import Records
+from tenuto.wire import End, Format, Notice, RecordDecoder
+
+
+def notice(message: str, remedy: str = "") -> dict[str, object]:
+    session = Session("s" * 32, AudioFormat(), 0.0)
+    records = Records(session, session.attach("a", 0.0))
+    data = records.notice(SourceError(message, remedy=remedy))
+    (record,) = RecordDecoder().feed(data)
+    assert isinstance(record, Notice)
+    facts: dict[str, object] = json.loads(record.json)
+    return facts
+
+
+@pytest.mark.parametrize(
+    "text", ["short", "x" * 100_000, "\ud800 alone", "😀" * 5000, '"' * 9000, "\0" * 9000, ""]
+)
+def test_any_message_fits_a_notice(text: str) -> None:
+    facts = notice(text, text)
+    assert facts["code"] == "source-failed"
+    assert text.startswith(str(facts["message"]))
+    assert (facts["message"] == text) == (len(json.dumps(text)) <= 1200)
+    assert facts["resume"] == {"session": "s" * 32, "epoch": 0, "from": 0}
+
+
+@pytest.mark.parametrize("lead", [0.02, 0.06, 0.08, 0.1, 0.3, None])
+@pytest.mark.parametrize("chunk", [1, 5, 10])
+async def test_a_stream_ends_whatever_its_lead_and_chunk(lead: float | None, chunk: int) -> None:
+    host = SessionHost()
+    session = host.open(CountingSource(frames=23))
+    cursor = host.attach(session, "a", lead=lead)
+    woken = asyncio.Event()
+
+    class Reader:
+        def wake(self) -> None:
+            woken.set()
+
+        def stop(self, reason: TenutoError) -> None:
+            raise AssertionError(reason)
+
+    host.serve(session, cursor, Reader())
+    delivery = Delivery(
+        Plan(host, session, cursor, Records(session, cursor)), frames_per_chunk=chunk
+    )
+    decoder = RecordDecoder()
+    records = []
+    async with asyncio.timeout(5):
+        while delivery.state is DeliveryState.OPEN:
+            woken.clear()
+            data = delivery.pull(10)
+            records += decoder.feed(data)
+            if not data:
+                await woken.wait()
+    assert isinstance(records[0], Format)
+    assert records[0].chunk_frames == chunk
+    assert [r.sequence for r in records if isinstance(r, Frame)] == list(range(23))
+    assert records[-1] == End(23, 23 * 320)
+    assert delivery.state is DeliveryState.COMPLETE
+    assert delivery.pull(10) == b""
+    await host.close()
+
+
+async def test_a_stalled_listener_holds_an_unpaced_one_for_a_while_only() -> None:
+    """Room that comes by time alone is noticed by the tick."""
+    host = SessionHost()
+    session = host.open(CountingSource(frames=2000))
+    stalled = host.attach(session, "stalled", lead=0.2)
+
+    class Reader:
+        def wake(self) -> None:
+            pass
+
+        def stop(self, reason: TenutoError) -> None:
+            pass
+
+    host.serve(session, stalled, Reader())
+    while not host.take(session, stalled, 5):
+        await asyncio.sleep(0.01)
+    eager = host.attach(session, "eager", lead=None)
+    host.serve(session, eager, Reader())
+    got = 0
+    async with asyncio.timeout(10):
+        while got < 2000:
+            got += len(host.take(session, eager, 100))
+            await asyncio.sleep(0)
+    assert session.end == 2000
+    assert host.take(session, stalled, 5) == []
+    assert stalled.departure is not None
+    await host.close()
