@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tenuto.errors import ErrorCode, RequestError, TenutoError
 from tenuto.telemetry.events import Event
 from tenuto.telemetry.faults import describe_fault
-from tenuto.web import PLAN, Delivery, DeliveryState, Plan
+from tenuto.web import FRAME_OVERHEAD, PLAN, Delivery, DeliveryState, Plan
 from tenuto.web.problems import problem
 
 __all__ = ["ABORT", "TUNE", "ChunkDoor", "ChunkSender"]
@@ -35,11 +35,11 @@ class ChunkSender:
         self._plan = plan
         self._send = send
         self._deadline = deadline
-        self._delivery = Delivery(plan, frames_per_chunk=FRAMES_PER_CHUNK)
+        frame_size = plan.session.audio.frame_size + FRAME_OVERHEAD
+        self._most = max(1, min(MOST_FRAMES, (MAX_CHUNK - 512) // frame_size))
+        self._delivery = Delivery(plan, frames_per_chunk=min(FRAMES_PER_CHUNK, self._most))
         self._wake = asyncio.Event()
         self._reason: TenutoError | None = None
-        frame = self._delivery.frame_size
-        self._most = max(1, min(MOST_FRAMES, (MAX_CHUNK - 512) // frame))
 
     def wake(self) -> None:
         self._wake.set()

@@ -121,13 +121,14 @@ class Server:
         self._on_event(ServerStopped(sessions, time.monotonic() - began))
 
     async def run(self) -> None:
-        """Serve until SIGTERM or SIGINT; a second one ends the grace."""
+        """Start, and serve until SIGTERM or SIGINT; a second one ends the grace."""
         stopping = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             # Not there on Windows, where Ctrl-C arrives as KeyboardInterrupt.
             with contextlib.suppress(NotImplementedError):
                 loop.add_signal_handler(number, stopping.set)
+        await self.start()
         await stopping.wait()
         stopping.clear()
         closing = asyncio.create_task(self.stop())

@@ -101,7 +101,6 @@ def serve(
 
 async def _serve(settings: ServerSettings, sink: LogSink) -> None:
     server = Server(settings, on_event=sink)
-    await server.start()
     try:
         await server.run()
     finally:

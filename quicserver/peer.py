@@ -26,8 +26,10 @@ from starlette.types import ASGIApp
 from quicserver.limits import DoorLimits
 from quicserver.request import Request, build_scope
 from quicserver.sender import PlanSender
+from tenuto.errors import ErrorCode, RequestError
 from tenuto.quic import MAX_FIELD_SECTION_SIZE, Connection, Http3
 from tenuto.web import PLAN
+from tenuto.web.problems import problem
 
 __all__ = ["Address", "Door", "Peer"]
 
@@ -236,7 +238,7 @@ class Peer:
         size = sum(len(name) + len(value) + 32 for name, value in event.headers)
         if size > MAX_FIELD_SECTION_SIZE:
             # RFC 9114 section 4.2.2: the decoded section counts, with 32 bytes per field.
-            self.http.respond(event.stream_id, [(b":status", b"431")], end_stream=True)
+            self._refuse(event.stream_id, size)
             self.connection.refuse_rest(event.stream_id, H3Error.H3_NO_ERROR)
             return
         local = self._local.getsockname()
@@ -247,6 +249,18 @@ class Peer:
         self._requests[event.stream_id] = request
         if event.stream_ended:
             request.body_received(b"", ended=True)
+
+    def _refuse(self, stream_id: int, size: int) -> None:
+        answer = problem(
+            RequestError(
+                ErrorCode.HEADERS_TOO_LARGE,
+                f"a header section of {size} bytes",
+                remedy=f"{MAX_FIELD_SECTION_SIZE} bytes are taken, 32 counted for each field",
+            )
+        )
+        status = str(answer.status_code).encode()
+        self.http.respond(stream_id, [(b":status", status), *answer.raw_headers])
+        self.http.write(stream_id, bytes(answer.body), end_stream=True)
 
     # Sending and time
 

@@ -8,6 +8,7 @@ from typing import Protocol
 from quicserver.limits import DoorLimits
 from tenuto.errors import ErrorCode, RequestError, TenutoError
 from tenuto.quic import Connection, Http3
+from tenuto.session import State
 from tenuto.web import Delivery, DeliveryState, Plan
 
 __all__ = ["PlanSender", "Transmitter"]
@@ -52,8 +53,11 @@ class PlanSender:
 
     @property
     def expecting(self) -> bool:
-        """Is audio expected to flow, so that silence should be filled with PINGs?"""
-        return not self.done.done()
+        """Is audio expected to flow, so that silence should be filled with PINGs?
+
+        While paused it is not: the radio may sleep.
+        """
+        return not self.done.done() and self._plan.session.state is not State.PAUSED
 
     def wake(self) -> None:
         if not self.done.done():

@@ -50,6 +50,8 @@ def demo(once: bool, port: int, text: str, lang: str, as_json: bool) -> None:
     The server stays, with lines to paste, until Ctrl-C.
     """
     console = Console(stderr=as_json)
+    # As Ctrl-C does: the server must not outlive us.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     certificates = (_PROJECT if (_PROJECT / "certs").is_dir() else Path.cwd()) / "certs" / "dev"
     server = _Server(port, certificates)
     try:
@@ -62,7 +64,8 @@ def demo(once: bool, port: int, text: str, lang: str, as_json: bool) -> None:
         else:
             console.print(_table(results))
         if not once:
-            console.print(_hints(server.port, certificates / "ca.pem"), highlight=False)
+            # Not through rich: lines to paste must not be wrapped.
+            click.echo(_hints(server.port, certificates / "ca.pem"), err=as_json)
             server.follow()
     finally:
         server.stop()

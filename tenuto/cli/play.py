@@ -23,7 +23,7 @@ Examples:
   tenuto play 'https://localhost:4433/v1/speak?text=Hello'
   tenuto play 'https://localhost:4433/v1/speak?tone=440' --transport tcp -o tone.wav
   tenuto play SESSION_ID --from 250 --epoch 0
-  tenuto play SESSION_ID -o - | ffplay -nodisp -autoexit -f s16le -ar 16000 -
+  tenuto play SESSION_ID -o - | ffplay -nodisp -autoexit -f s16le -ar 22050 -
 
 Exit status: 0; 1 if the network or the server failed, or the stream was cut; 2 if
 something must be asked or set differently; 130 after Ctrl-C."""

@@ -46,7 +46,7 @@ def check_output(output: str) -> None:
         if sys.stdout.isatty():
             raise OperatorError(
                 "raw audio would fill the terminal",
-                remedy="pipe it, such as: | ffplay -nodisp -f s16le -ar 16000 -",
+                remedy="pipe it, such as: | ffplay -nodisp -f s16le -ar 22050 -",
             )
         return
     path = Path(output)

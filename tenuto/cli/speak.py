@@ -22,7 +22,7 @@ Examples:
   tenuto speak 'Hello from Tenuto.'
   tenuto speak '你好' --lang cmn --output hello.wav
   fortune | tenuto speak -
-  tenuto speak 'Listen.' -o - | ffplay -nodisp -autoexit -f s16le -ar 16000 -
+  tenuto speak 'Listen.' -o - | ffplay -nodisp -autoexit -f s16le -ar 22050 -
   tenuto speak 'How fast?' -o fast.wav --json | tail -n 1
 
 Exit status: 0; 1 if the network or the server failed, or the stream was cut; 2 if

@@ -40,12 +40,16 @@ class Failure:
 
 
 class LegError(Exception):
-    """A leg cannot go on; `reason` is a clause that fits behind "quic: "."""
+    """A leg cannot go on; `reason` is a clause that fits behind "quic: ".
 
-    def __init__(self, kind: FailureKind, reason: str) -> None:
+    `code` is the server's, where it reset the stream with one of ours.
+    """
+
+    def __init__(self, kind: FailureKind, reason: str, code: ErrorCode | None = None) -> None:
         super().__init__(reason)
         self.kind = kind
         self.reason = reason
+        self.code = code
 
 
 class ConnectError(TenutoError):

@@ -122,7 +122,8 @@ class QuicLeg:
         if isinstance(event, HandshakeCompleted):
             self._handshaken = True
         elif isinstance(event, StreamReset) and event.stream_id == self._stream_id:
-            self._fail(FailureKind.CLOSED, f"the server reset it ({_name(event.error_code)})")
+            reason = f"the server reset it ({_name(event.error_code)})"
+            self._fail(FailureKind.CLOSED, reason, _code(event.error_code))
         for http_event in self._http.handle_event(event):
             self._on_http(http_event)
         self._changed.set()
@@ -145,9 +146,9 @@ class QuicLeg:
     def _on_lost(self, failure: LegError) -> None:
         self._fail(failure.kind, failure.reason)
 
-    def _fail(self, kind: FailureKind, reason: str) -> None:
+    def _fail(self, kind: FailureKind, reason: str, code: ErrorCode | None = None) -> None:
         if self._failure is None and not self._ended:
-            self._failure = LegError(kind, reason)
+            self._failure = LegError(kind, reason, code)
         self._changed.set()
 
 
@@ -192,9 +193,13 @@ def _response(headers: list[tuple[bytes, bytes]]) -> Response | None:
     return None if status < 200 else Response(status, fields)
 
 
+def _code(error_code: int) -> ErrorCode | None:
+    return next((code for code in ErrorCode if code.h3_error == error_code), None)
+
+
 def _name(error_code: int) -> str:
-    for code in ErrorCode:
-        if code.h3_error == error_code:
-            return str(code.value)
+    ours = _code(error_code)
+    if ours is not None:
+        return str(ours.value)
     named = {int(error): str(error.name) for error in H3Error}
     return named.get(error_code, f"error 0x{error_code:x}")

@@ -81,8 +81,10 @@ class Reception:
             case Mark(sequence, text_offset):
                 events.append(MarkReached(sequence, text_offset))
             case Notice():
-                self.notice = _notice(record)
-                events.append(self.notice)
+                notice = _notice(record)
+                if notice is not None:
+                    self.notice = notice
+                    events.append(notice)
             case End():
                 self.finished = self._judge(record)
                 if isinstance(self.finished, Finished):
@@ -136,13 +138,14 @@ class Reception:
         return Finished(self.received, self.samples)
 
 
-def _notice(record: Notice) -> NoticeReceived:
+def _notice(record: Notice) -> NoticeReceived | None:
+    """None for a body that is no JSON object, which readers ignore."""
     try:
         fields = json.loads(record.json)
     except (ValueError, RecursionError):
-        raise RemoteProtocolError("a NOTICE that is not JSON") from None
+        return None
     if not isinstance(fields, dict):
-        raise RemoteProtocolError("a NOTICE that is no JSON object")
+        return None
     return NoticeReceived(
         code=str(fields.get("code", "")),
         message=str(fields.get("message", "")),

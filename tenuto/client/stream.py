@@ -131,7 +131,7 @@ class Stream(AsyncIterator[Frame]):
         try:
             data = await self._leg.read()
         except LegError as failure:
-            self._cut(failure.reason)
+            self._cut(failure.reason, failure.code)
             return
         if not data:
             self._cut("the server ended the response without END")
@@ -158,18 +158,18 @@ class Stream(AsyncIterator[Frame]):
         elif finished is not None:
             self._ending = StopAsyncIteration()
 
-    def _cut(self, reason: str) -> None:
+    def _cut(self, reason: str, reset: ErrorCode | None = None) -> None:
         notice = self._reception.notice
-        code = error_code(notice.code) if notice is not None else None
-        if notice is not None and code is not None:
+        told = error_code(notice.code) if notice is not None else None
+        if notice is not None and told is not None:
             reason = f"{notice.message or notice.code} ({notice.code})"
         self._ending = StreamCut(
             reason,
             session=self.session,
             epoch=self.epoch,
             next_sequence=self.next_sequence,
-            code=code or ErrorCode.INTERNAL,
-            remedy=notice.remedy if notice is not None and code is not None else "",
+            code=told or reset or ErrorCode.INTERNAL,
+            remedy=notice.remedy if notice is not None and told is not None else "",
         )
         self._events.add(Cut(reason, self.next_sequence))
 

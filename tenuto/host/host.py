@@ -122,7 +122,7 @@ class SessionHost:
             session,
             source,
             on_append=self._appended,
-            on_end=self._notify,
+            on_end=self._ended,
             on_fault=self._source_fault,
         )
         self.tick.start()
@@ -218,7 +218,7 @@ class SessionHost:
         session.close(self.now())
         entry = self._entries.get(session.id)
         if entry is not None:
-            self._bury(entry)
+            self._bury(entry, "closed")
 
     async def close(self) -> None:
         """Cancel every producer and wait until its `finally` has run."""
@@ -226,7 +226,7 @@ class SessionHost:
         producers = [entry.producer for entry in self._entries.values() if entry.producer]
         for entry in list(self._entries.values()):
             entry.session.close(self.now())
-            self._bury(entry)
+            self._bury(entry, "closed")
         for producer in producers:
             await producer.wait()
 
@@ -240,11 +240,11 @@ class SessionHost:
         if self._sweep % _SWEEP_TICKS == 0:
             for entry in list(self._entries.values()):
                 if entry.session.check(now):
-                    self._bury(entry)
+                    self._bury(entry, "expired")
         if not self._entries:
             self.tick.stop()
 
-    def _bury(self, entry: _Entry) -> None:
+    def _bury(self, entry: _Entry, how: str) -> None:
         session = entry.session
         if self._entries.pop(session.id, None) is None:
             return
@@ -253,7 +253,9 @@ class SessionHost:
         self._tombstones[session.id] = session.end - 1
         if len(self._tombstones) > MAX_TOMBSTONES:
             self._tombstones.popitem(last=False)
-        self._on_event(SessionClosed(session.id, session.end - session.base, _outcome(session)))
+        self._on_event(
+            SessionClosed(session.id, session.end - session.base, _outcome(session, how))
+        )
         for reader in list(entry.readers.values()):
             reader.wake()
 
@@ -263,6 +265,11 @@ class SessionHost:
 
     def _appended(self, session: Session) -> None:
         self.tally.frames_produced += 1
+        self._notify(session)
+
+    def _ended(self, session: Session) -> None:
+        if session.failure is not None:
+            self.tally.sources_failed += 1
         self._notify(session)
 
     def _notify(self, session: Session) -> None:
@@ -282,13 +289,11 @@ class SessionHost:
             reader.wake()
 
     def _source_fault(self, fault: Exception) -> None:
-        self.tally.sources_failed += 1
         self._on_event(describe_fault("source", fault))
 
 
-def _outcome(session: Session) -> str:
+def _outcome(session: Session, how: str) -> str:
+    """What became of its audio, or else how the session went."""
     if session.failure is not None:
         return str(session.failure.code.value)
-    if session.finished:
-        return "finished"
-    return "expired" if session.state is State.EXPIRED else "closed"
+    return "finished" if session.finished else how

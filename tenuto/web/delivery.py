@@ -9,7 +9,10 @@ from tenuto.media import FRAME_DURATION
 from tenuto.session import Departure
 from tenuto.web.plan import Plan
 
-__all__ = ["Delivery", "DeliveryState"]
+__all__ = ["FRAME_OVERHEAD", "Delivery", "DeliveryState"]
+
+FRAME_OVERHEAD = 5
+"""Bytes of a FRAME record beside its payload, at most."""
 
 _DEPARTURES = {
     Departure.FELL_BEHIND: (
@@ -54,7 +57,7 @@ class Delivery:
     @property
     def frame_size(self) -> int:
         """Bytes of a full frame, records' overhead included."""
-        return self.plan.session.audio.frame_size + 5
+        return self.plan.session.audio.frame_size + FRAME_OVERHEAD
 
     def pull(self, most: int) -> bytes:
         """The bytes to send now, of at most `most` frames; empty while nothing is due."""

@@ -6,7 +6,7 @@ points to this machine makes that page look like ours (DNS rebinding).
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Collection
 from urllib.parse import urlsplit
 
 from tenuto.errors import ErrorCode, RequestError
@@ -14,13 +14,13 @@ from tenuto.errors import ErrorCode, RequestError
 __all__ = ["check_origin"]
 
 
-def check_origin(host: str, origin: str | None, names: Container[str]) -> None:
+def check_origin(host: str, origin: str | None, names: Collection[str]) -> None:
     """Refuse a request by its Host (or :authority) and Origin fields.
 
-    `names` are those in our certificate. Raises `RequestError`: MISDIRECTED, FOREIGN_ORIGIN.
+    `names` are those in our certificate, in lower case; a certificate without any tells
+    nothing. Raises `RequestError`: MISDIRECTED, FOREIGN_ORIGIN.
     """
-    name = _name(f"//{host}")
-    if name not in names:
+    if names and not _covers(names, _name(f"//{host}")):
         raise RequestError(
             ErrorCode.MISDIRECTED,
             f"this server is not {host[:100]!r}",
@@ -33,6 +33,12 @@ def check_origin(host: str, origin: str | None, names: Container[str]) -> None:
             f"pages of {origin[:100]!r} may not start or steer sessions here",
             remedy="serve the page from this host and port",
         )
+
+
+def _covers(names: Collection[str], name: str) -> bool:
+    """As a client matches a certificate: a wildcard stands for one label (RFC 9525 6.3)."""
+    _, _, parent = name.partition(".")
+    return name in names or (bool(parent) and f"*.{parent}" in names)
 
 
 def _place(origin: str) -> str:

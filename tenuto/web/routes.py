@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Container
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from starlette.requests import Request
@@ -30,6 +30,7 @@ _INDEX = """Tenuto: live voice over HTTP/3, with TCP beside it.
 GET|POST /v1/speak?text=Hello        create a session and stream it
 POST     /v1/sessions                create a session
 GET      /v1/sessions/ID/audio       stream it, from=SEQUENCE to resume
+POST     /v1/sessions/ID/control     {"command": "pause"}, resume or close
 GET      /v1/transport               is this client offered QUIC?
 GET      /v1/certificate-hashes      SHA-256 for WebTransport's serverCertificateHashes
 GET      /healthz /readyz /metrics
@@ -46,7 +47,7 @@ class WebOptions:
     test_sources: bool = False
     offer: Callable[[], tuple[QuicShare, int] | None] = lambda: None
     certificate_hashes: Callable[[], list[str]] = list
-    names: Callable[[], Container[str]] = tuple
+    names: Callable[[], Collection[str]] = tuple
     """The names in our certificate: only by them may sessions be started."""
     draining: Callable[[], bool] = lambda: False
     metrics: Callable[[], str] = lambda: ""

@@ -18,9 +18,6 @@ PAGES = [
     ROOT / "changes" / "README.md",
 ]
 
-# These two hold a grammar and a formula, which need no name.
-_UNNAMED = {"docs/wire-format.md": "text"}
-
 _FENCE = re.compile(r"(?P<indent> *)```(?P<language>[\w-]*)\s*")
 _HEADING = re.compile(r"#{1,6} (?P<title>.+)")
 _LINK = re.compile(r"(?<!!)\[[^\]\[]*\]\((?P<target>[^)\s]+)\)")
@@ -73,7 +70,7 @@ def blocks(page: Path) -> Iterator[Block]:
             else:
                 taken.append(line)
         elif match is not None:
-            language = match["language"] or _UNNAMED.get(name(page), "")
+            language = match["language"]
             open_block = Block(page, number + 1, language, "")
     if open_block is not None:
         raise ValueError(f"{open_block} does not end")

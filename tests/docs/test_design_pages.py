@@ -76,8 +76,8 @@ def test_decisions_are_numbered_indexed_and_of_one_shape() -> None:
 def licence(package: str) -> str:
     """What an installed package says of itself, in short."""
     said = metadata(package)
-    if expression := said.get("License-Expression"):
-        return str(expression)
+    if expressions := said.get_all("License-Expression"):
+        return str(expressions[0])
     kinds = [
         kind.rpartition(":: ")[2]
         for kind in said.get_all("Classifier") or []
