@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,10 @@ from quicserver.app import Server
 from tenuto.settings import ServerSettings
 from tenuto.telemetry.events import Event
 from tenuto.tls import DevCertificates, DevPair
+
+# Started in the background of a script, we inherit that Ctrl-C is ignored, and the programs
+# that the tests interrupt would inherit it from us.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 StartServer = Callable[..., Awaitable[Server]]
 

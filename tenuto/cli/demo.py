@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import shlex
 import signal
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import click
@@ -24,6 +24,7 @@ from tenuto.media import FRAME_DURATION
 __all__ = ["demo"]
 
 _SENTENCE = "Every note is held for its full value."
+_OPENED = re.compile(r"DoorOpened door=(?P<door>\w+) address=\S*:(?P<port>\d+)")
 _PROJECT = Path(__file__).resolve().parents[2]
 
 
@@ -78,7 +79,7 @@ class _Server:
     """`tenuto serve` as a process of its own, so that the client's figures are its own too."""
 
     def __init__(self, port: int, certificates: Path) -> None:
-        command = [sys.executable, "-P", "-m", "quicserver", "--log", "json"]
+        command = [sys.executable, "-P", "-m", "quicserver", "--log", "text"]
         command += ["--port", str(port), "--certs-dir", str(certificates)]
         self._process = subprocess.Popen(
             command, stderr=subprocess.PIPE, text=True, encoding="utf-8"
@@ -89,19 +90,16 @@ class _Server:
         doors: set[str] = set()
         said = ""
         while line := self._read_line():
-            try:
-                record: dict[str, Any] = json.loads(line)
-            except ValueError:
+            opened = _OPENED.search(line)
+            if opened is None:
                 said = line.strip()
                 continue
-            if record.get("event") == "DoorOpened":
-                doors.add(record["door"])
-                if doors >= {"quic", "tcp"}:
-                    return int(str(record["address"]).rpartition(":")[2])
+            doors.add(opened["door"])
+            if doors >= {"quic", "tcp"}:
+                return int(opened["port"])
         self._process.wait()
         raise OperatorError(
-            said.removeprefix("tenuto: ") or "the server ended before it opened its doors",
-            remedy="choose another port with --port" if "in use" in said else "",
+            said.removeprefix("tenuto: ") or "the server ended before it opened its doors"
         )
 
     def _read_line(self) -> str:
