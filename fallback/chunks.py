@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from urllib.parse import unquote_to_bytes
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -40,6 +41,7 @@ class ChunkSender:
         self._delivery = Delivery(plan, frames_per_chunk=min(FRAMES_PER_CHUNK, self._most))
         self._wake = asyncio.Event()
         self._reason: TenutoError | None = None
+        self._left = False
 
     def wake(self) -> None:
         self._wake.set()
@@ -55,7 +57,7 @@ class ChunkSender:
         """
         plan = self._plan
         plan.host.serve(plan.session, plan.cursor, self)
-        while True:
+        while not self._left:
             self._wake.clear()
             data = self._next()
             if data:
@@ -64,6 +66,12 @@ class ChunkSender:
                 return self._delivery.state is DeliveryState.COMPLETE
             if not data:
                 await self._wake.wait()
+        return False
+
+    def leave(self) -> None:
+        """The client has gone: send nothing more, even where a cancellation went astray."""
+        self._left = True
+        self._wake.set()
 
     def _next(self) -> bytes:
         if self._reason is not None:
@@ -101,6 +109,8 @@ class ChunkDoor:
             answer = problem(refusal)
             answer.headers["connection"] = "close"
             return await answer(scope, receive, send)
+        if not scope["raw_path"].startswith(b"/"):
+            scope = _origin_form(scope)
         scope["extensions"] = {**scope.get("extensions", {}), PLAN: {}}
 
         async def send_or_carry_out(message: Message) -> None:
@@ -128,6 +138,7 @@ class ChunkDoor:
             await asyncio.wait({sending, watching}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             watching.cancel()
+            sender.leave()
             if not sending.done():
                 sending.cancel()
             await asyncio.wait({sending, watching})
@@ -165,3 +176,22 @@ def _refusal(scope: Scope) -> RequestError | None:
             remedy="send one of them (RFC 9112 section 6.3)",
         )
     return None
+
+
+def _origin_form(scope: Scope) -> Scope:
+    """A target in absolute form as the app expects it (RFC 9112 section 3.2.2).
+
+    Its authority is what counts, whatever Host says.
+    """
+    scheme, separator, rest = scope["raw_path"].partition(b"://")
+    if not separator or scheme.lower() not in (b"https", b"http"):
+        return scope
+    authority, slash, path = rest.partition(b"/")
+    raw_path = slash + path or b"/"
+    headers = [(name, value) for name, value in scope["headers"] if name.lower() != b"host"]
+    return {
+        **scope,
+        "raw_path": raw_path,
+        "path": unquote_to_bytes(raw_path).decode("utf-8", "replace"),
+        "headers": [(b"host", authority), *headers],
+    }

@@ -13,6 +13,8 @@ from h11 import ProtocolError
 from hypercorn.asyncio.tcp_server import TCPServer
 from hypercorn.asyncio.worker_context import WorkerContext
 from hypercorn.config import Config
+from hypercorn.events import Event as HypercornEvent
+from hypercorn.events import Updated
 from hypercorn.utils import wrap_app
 from starlette.types import ASGIApp
 
@@ -62,9 +64,17 @@ class _Connection(TCPServer):
     0.18.0 waits out the keep-alive time first, and the connection counts as open till then.
     """
 
+    _over = False
+
     async def _read_data(self) -> None:
         await super()._read_data()
+        self._over = True
         await self.idle_task.stop()
+
+    async def protocol_send(self, event: HypercornEvent) -> None:
+        # An answer that ends after its client has left would start the wait again.
+        if not (self._over and isinstance(event, Updated)):
+            await super().protocol_send(event)
 
 
 class TcpListener:

@@ -88,6 +88,7 @@ class Server:
         self.host = SessionHost(
             limits=settings.limits,
             max_sessions=settings.max_sessions,
+            max_held=settings.max_held,
             on_event=self._on_event,
             first_sequence=settings.first_sequence,
         )
@@ -230,6 +231,7 @@ class Server:
         readings = [
             Reading("sessions", "sessions alive", len(host)),
             Reading("listeners", "listeners attached", host.listeners),
+            Reading("held_bytes", "audio that sessions hold or may come to hold", host.held),
             Reading("tick_lag_seconds", "worst lateness of the tick", host.tick.worst_lag),
             Reading(
                 "certificate_days_left",

@@ -17,6 +17,7 @@ from tenuto.web import PLAN
 __all__ = ["Request", "RequestOwner", "build_scope"]
 
 _H3_NO_ERROR = 0x100
+_H3_REQUEST_CANCELLED = 0x10C
 _HIGH_WATER = 64 * 1024
 
 Headers = list[tuple[bytes, bytes]]
@@ -95,6 +96,10 @@ class Request:
             self._owner.app_failed(fault)
             self._abort(ErrorCode.INTERNAL)
         finally:
+            if not self._ended:
+                # A client that reset its half alone still waits for ours (RFC 9114 4.1.1).
+                self._ended = True
+                self._owner.http.abort(self.stream_id, _H3_REQUEST_CANCELLED)
             self._release()
             self._owner.request_ended(self)
 
@@ -146,7 +151,8 @@ class Request:
         if more and self._owner.connection.held(self.stream_id) > _HIGH_WATER:
             self._drained.clear()
             try:
-                await asyncio.wait_for(self._drained.wait(), self._limits.stalled)
+                async with asyncio.timeout(self._limits.stalled):
+                    await self._drained.wait()
             except TimeoutError:
                 self._abort(ErrorCode.TOO_SLOW)
 

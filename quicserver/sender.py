@@ -47,7 +47,7 @@ class PlanSender:
         self._plan = plan
         self._limits = limits
         self._delivery = Delivery(plan, frames_per_chunk=1)
-        self._held = 0
+        self._acknowledged = 0
         self._moved_at = now
         self._farewell: asyncio.TimerHandle | None = None
 
@@ -106,10 +106,13 @@ class PlanSender:
 
     def _room(self, now: float) -> int:
         """Bytes that may be written now; a stream that stands still too long is given up."""
-        held = self._peer.connection.held(self.stream_id)
-        if held < self._held or held == 0:
+        connection = self._peer.connection
+        held = connection.held(self.stream_id)
+        acknowledged = connection.acknowledged(self.stream_id)
+        # Not by what is held: with a frame sent for each one acknowledged that never moves.
+        if acknowledged > self._acknowledged or held == 0:
             self._moved_at = now
-        self._held = held
+        self._acknowledged = acknowledged
         if now - self._moved_at > self._limits.stalled:
             self.stop(
                 RequestError(

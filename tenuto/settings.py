@@ -32,6 +32,7 @@ class ServerSettings:
     max_half_open: int = 500
     max_half_open_per_address: int = 64
     max_sessions: int = 2000
+    max_held: int = 1 << 30
     test_sources: bool = False
     first_sequence: int = 0
     limits: SessionLimits = field(default_factory=SessionLimits)

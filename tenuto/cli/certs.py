@@ -35,7 +35,8 @@ in certs/dev/, or keeps what is there and still good. `tenuto serve` does the sa
 itself, and renews the certificate while it runs.
 
 \b
-  ca.pem     trust this one; the same for a year, good for the listed names only
+  ca.pem     trust this one; the same for a year; it can vouch for
+             no host names but those listed (addresses are not limited)
   cert.pem   what the server shows: ECDSA P-256, 13 days, as browsers demand for
              WebTransport's serverCertificateHashes
   key.pem    its key (mode 0600)
@@ -68,7 +69,7 @@ Exit status: 0, or 2 if the pair cannot be made or, with --check, cannot be serv
     multiple=True,
     metavar="NAME",
     help="Another host name or address to certify; may be repeated. Names once given stay. "
-    "A name that the CA does not permit yet makes a new CA, to be trusted anew.",
+    "A host name that the CA does not permit yet makes a new CA, to be trusted anew.",
 )
 @click.option(
     "--check",

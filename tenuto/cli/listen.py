@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping
 from typing import Literal
 
+from tenuto.cli.errors import FramesMissing
 from tenuto.cli.options import ListenOptions
 from tenuto.cli.report import QuietReport, make_report, summary
 from tenuto.cli.sink import FileSink, Sink, StdoutSink
@@ -57,6 +58,8 @@ async def _listen(
             ) as stream:
                 opened.append(stream)
                 await _drain(stream, options.output, report)
+                if stream.gaps:
+                    raise FramesMissing(stream.gaps)
         except BaseException as raised:
             error = raised
             raise

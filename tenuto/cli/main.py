@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import errno
-import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -14,7 +12,9 @@ from typing import Any, NoReturn
 import click
 
 from tenuto import __version__
+from tenuto.cli.errors import OutputError
 from tenuto.cli.sink import shown
+from tenuto.cli.standard import is_full, silence, stand_in
 from tenuto.errors import OperatorError, RequestError, TenutoError
 
 __all__ = ["Tenuto", "cli", "main"]
@@ -44,8 +44,8 @@ Each command explains itself with --help."""
 class Tenuto(click.Group):
     """Loads a command when it is asked for and reports every error in one line.
 
-    Exit status: 0; 1 for a failure of the network or a server; 2 for what the user must
-    change; 130 after Ctrl-C.
+    Exit status: 0; 1 for a failure of the network, a server or standard output; 2 for what
+    the user must change; 130 after Ctrl-C.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -75,14 +75,31 @@ class Tenuto(click.Group):
     ) -> Any:
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, False, **extra)
+        stand_in()
         sys.exit(_status(lambda: super(Tenuto, self).main(args, prog_name, None, False, **extra)))
 
 
 def _status(run: Callable[[], object]) -> int:
     """Run a command and turn how it ended into an exit status and at most one line."""
     try:
-        result = run()
+        status = _outcome(run)
         sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our output has gone, which is no error worth a word.
+        silence(sys.stdout)
+        silence(sys.stderr)
+        return 1
+    except OSError as error:
+        if not is_full(error):
+            raise
+        silence(sys.stdout)
+        return _say(str(OutputError(error)), 1)
+    return status
+
+
+def _outcome(run: Callable[[], object]) -> int:
+    try:
+        result = run()
     except click.exceptions.Abort:
         return _INTERRUPTED
     except click.UsageError as error:
@@ -91,8 +108,6 @@ def _status(run: Callable[[], object]) -> int:
         return _say(error.format_message(), 2)
     except TenutoError as error:
         return _say(str(error), _mistake_of(error))
-    except BrokenPipeError:
-        return _hush()
     return result if isinstance(result, int) else 0
 
 
@@ -105,9 +120,8 @@ def _say(message: str, status: int) -> int:
     """A server's words may hold anything; on the terminal they stay one harmless line."""
     try:
         print(f"tenuto: {shown(message)}", file=sys.stderr)
-    except OSError as error:
-        if error.errno != errno.EPIPE:
-            raise
+    except OSError:
+        silence(sys.stderr)
     return status
 
 
@@ -116,13 +130,6 @@ def _usage(error: click.UsageError) -> str:
     stop = "" if message.endswith("?") else "."
     path = error.ctx.command_path if error.ctx is not None else "tenuto"
     return f"{message}{stop} see {path} --help"
-
-
-def _hush() -> int:
-    """Whoever read our output has gone, which is no error worth a word."""
-    # The interpreter flushes standard output once more when it ends.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 1
 
 
 def _unknown(name: str, known: Sequence[str]) -> str:

@@ -13,9 +13,10 @@ import click
 
 from tenuto.cli.sink import check_output
 from tenuto.client import Target, TransportChoice, Trust
+from tenuto.errors import ErrorCode, RequestError
 from tenuto.tls import DEFAULT_FOLDER
 
-__all__ = ["DEFAULT_SERVER", "ListenOptions", "listening", "server_option"]
+__all__ = ["DEFAULT_SERVER", "ListenOptions", "listening", "server_option", "server_origin"]
 
 DEFAULT_SERVER = "https://localhost:4433"
 
@@ -97,7 +98,7 @@ server_option = click.option(
     envvar="TENUTO_SERVER",
     default=DEFAULT_SERVER,
     show_default=True,
-    help="The server to ask. $TENUTO_SERVER names another default.",
+    help="The server to ask: scheme, host and port. $TENUTO_SERVER names another default.",
 )
 
 _OPTIONS = (
@@ -140,6 +141,22 @@ _OPTIONS = (
         "standard output carries audio.",
     ),
 )
+
+
+def server_origin(server: str) -> str:
+    """What `--server` names, without a slash at the end; a `RequestError` for any more."""
+    remedy = f"write it like {DEFAULT_SERVER}"
+    try:
+        target = Target.parse(server)
+    except RequestError as error:
+        raise RequestError(error.code, error.message, remedy=remedy) from None
+    extra = {"path": target.path != "/", "query": target.query, "fragment": "#" in server}
+    if any(extra.values()):
+        what = next(name for name, there in extra.items() if there)
+        raise RequestError(
+            ErrorCode.BAD_REQUEST, f"the server {server[:80]!r} has a {what}", remedy=remedy
+        )
+    return target.origin
 
 
 def _loopback(host: str) -> bool:

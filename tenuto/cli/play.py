@@ -7,7 +7,7 @@ import re
 import click
 
 from tenuto.cli.listen import Value, listen
-from tenuto.cli.options import ListenOptions, listening, server_option
+from tenuto.cli.options import ListenOptions, listening, server_option, server_origin
 from tenuto.client import session_url
 from tenuto.errors import ErrorCode, RequestError
 
@@ -25,8 +25,8 @@ Examples:
   tenuto play SESSION_ID --from 250 --epoch 0
   tenuto play SESSION_ID -o - | ffplay -nodisp -autoexit -f s16le -ar 22050 -
 
-Exit status: 0; 1 if the network or the server failed, or the stream was cut; 2 if
-something must be asked or set differently; 130 after Ctrl-C."""
+Exit status: 0; 1 if the network or the server failed, the stream was cut or
+frames are missing, or standard output cannot be written; 2 if something must be asked or set differently; 130 after Ctrl-C."""
 
 # What an id may look like; it goes into a path, so it must not be more than one segment.
 _SESSION_ID = re.compile(r"[A-Za-z0-9._~-]+")
@@ -68,7 +68,7 @@ def _url(source: str, server: str) -> str:
     if "://" in source:
         return source
     if _SESSION_ID.fullmatch(source) and source not in (".", ".."):
-        return session_url(server, source)
+        return session_url(server_origin(server), source)
     raise RequestError(
         ErrorCode.BAD_REQUEST,
         f"{source[:80]!r} is neither a URL nor a session's id",

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from tenuto.cli.errors import CommandError
 from tenuto.cli.sink import Sink, shown
 from tenuto.client import (
     ConnectError,
@@ -98,7 +99,7 @@ class LiveReport(QuietReport):
         text = Text()
         text.append(f"{int(seconds) // 60:02d}:{seconds % 60:04.1f}", style="bold")
         text.append(f"  {stream.received} frames")
-        text.append(f"  {stream.gaps} gaps", style="red" if stream.gaps else "")
+        text.append(f"  {stream.gaps} missing", style="red" if stream.gaps else "")
         text.append(f"  {stream.transport} {stream.peer}", style="green")
         text.append(f"  buffer {max(0.0, sink.buffered):.1f} s")
         return text
@@ -175,6 +176,8 @@ def _failure_fields(failure: Failure) -> dict[str, Any]:
 
 def _error_name(error: TenutoError) -> str:
     """The code; errors that arise on this side have a name of their own."""
+    if isinstance(error, CommandError):
+        return error.name
     if isinstance(error, ConnectError):
         return "unreachable"
     if isinstance(error, StreamCut) and error.code is ErrorCode.INTERNAL:

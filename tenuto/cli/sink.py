@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+from tenuto.cli.errors import OutputError
 from tenuto.cli.wav import WavWriter
 from tenuto.errors import OperatorError
 from tenuto.media import AudioFormat, Frame
@@ -141,7 +142,12 @@ class StdoutSink:
         done: asyncio.Future[None] = self._loop.create_future()
         self._under_way = len(samples)
         self._orders.put((samples, done))
-        await done
+        try:
+            await done
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OutputError(error) from None
         self._under_way = 0
 
     async def finish(self) -> None:

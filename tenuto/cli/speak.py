@@ -7,8 +7,8 @@ import sys
 import click
 
 from tenuto.cli.listen import Value, listen
-from tenuto.cli.options import ListenOptions, listening, server_option
-from tenuto.errors import ErrorCode, RequestError
+from tenuto.cli.options import ListenOptions, listening, server_option, server_origin
+from tenuto.errors import ErrorCode, OperatorError, RequestError
 
 __all__ = ["MAX_TEXT_SIZE", "speak"]
 
@@ -25,8 +25,8 @@ Examples:
   tenuto speak 'Listen.' -o - | ffplay -nodisp -autoexit -f s16le -ar 22050 -
   tenuto speak 'How fast?' -o fast.wav --json | tail -n 1
 
-Exit status: 0; 1 if the network or the server failed, or the stream was cut; 2 if
-something must be asked or set differently; 130 after Ctrl-C."""
+Exit status: 0; 1 if the network or the server failed, the stream was cut or
+frames are missing, or standard output cannot be written; 2 if something must be asked or set differently; 130 after Ctrl-C."""
 
 
 @click.command(help=_HELP, short_help="Have a text spoken and listen to it.")
@@ -35,15 +35,22 @@ something must be asked or set differently; 130 after Ctrl-C."""
 @server_option
 @listening
 def speak(text: str, lang: str | None, server: str, options: ListenOptions) -> None:
+    origin = server_origin(server)
     params: dict[str, Value] = {"text": _standard_input() if text == "-" else text}
     if lang is not None:
         params["lang"] = lang
     # POST: a text belongs into no log of URLs, and may be longer than one.
-    listen(f"{server.rstrip('/')}/v1/speak", options, params=params, method="POST")
+    listen(f"{origin}/v1/speak", options, params=params, method="POST")
 
 
 def _standard_input() -> str:
-    data = sys.stdin.buffer.read(MAX_TEXT_SIZE + 1)
+    try:
+        data = sys.stdin.buffer.read(MAX_TEXT_SIZE + 1)
+    except OSError as error:
+        raise OperatorError(
+            f"cannot read standard input: {error.strerror or error}",
+            remedy="pipe the text into it, or give it in place of -",
+        ) from None
     if len(data) > MAX_TEXT_SIZE:
         raise RequestError(
             ErrorCode.TOO_LARGE,

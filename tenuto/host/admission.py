@@ -10,11 +10,15 @@ from tenuto.telemetry.events import ConnectionRefused, Event
 __all__ = ["Admission"]
 
 
+_CALM = 0.9
+"""The share of a bound at which an episode of refusals is over."""
+
+
 class Admission:
     """A bound with its counter.
 
     `what` completes "N … " in the log line, which is written once per episode: from the
-    first refusal until somebody gets in again. `refused` counts every one.
+    first refusal until a tenth of the places is free again. `refused` counts every one.
     """
 
     def __init__(
@@ -48,7 +52,6 @@ class Admission:
             return self._refuse(f"{self._most_per_address} {self._what} from one address")
         self._inside[host] += 1
         self._count += 1
-        self._told = False
         return True
 
     def leave(self, host: str) -> None:
@@ -57,6 +60,11 @@ class Admission:
             raise ValueError(f"nobody from {host} is inside")
         self._inside[host] -= 1
         self._count -= 1
+        if (
+            self._count <= _CALM * self._most
+            and self._inside[host] <= _CALM * self._most_per_address
+        ):
+            self._told = False
         if not self._inside[host]:
             del self._inside[host]
 

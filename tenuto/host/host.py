@@ -7,7 +7,7 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 from tenuto.errors import ErrorCode, RequestError, TenutoError
 from tenuto.host.producer import Producer
@@ -69,6 +69,7 @@ class SessionHost:
         *,
         limits: SessionLimits | None = None,
         max_sessions: int = 2000,
+        max_held: int = 1 << 30,
         on_event: Callable[[Event], None] = lambda event: None,
         first_sequence: int = 0,
     ) -> None:
@@ -76,6 +77,7 @@ class SessionHost:
         self.tally = Tally()
         self.tick = Tick(self._on_tick)
         self._max_sessions = max_sessions
+        self._max_held = max_held
         self._on_event = on_event
         self._first_sequence = first_sequence
         self._entries: dict[str, _Entry] = {}
@@ -99,13 +101,7 @@ class SessionHost:
     def open(self, source: Source) -> Session:
         """Start producing; raises `RequestError` AT_CAPACITY."""
         if len(self._entries) >= self._max_sessions and not self._evict():
-            self.tally.sessions_refused += 1
-            raise RequestError(
-                ErrorCode.AT_CAPACITY,
-                f"all {self._max_sessions} sessions of this server are in use",
-                remedy="try again in a few seconds",
-                detail={"retry_after": 5},
-            )
+            self._refuse(f"all {self._max_sessions} sessions of this server are in use")
         session = Session(
             secrets.token_hex(16),
             source.format,
@@ -113,6 +109,7 @@ class SessionHost:
             limits=self.limits,
             start=self._first_sequence,
         )
+        self._reserve(session.footprint)
         entry = _Entry(session)
         self._entries[session.id] = entry
         self.tally.sessions_opened += 1
@@ -128,12 +125,33 @@ class SessionHost:
         self.tick.start()
         return session
 
-    def _evict(self) -> bool:
+    @property
+    def held(self) -> int:
+        """Bytes of audio that all sessions together may come to hold."""
+        return sum(entry.session.footprint for entry in self._entries.values())
+
+    def _reserve(self, size: int, *, keep: Session | None = None) -> None:
+        """Make room for so many bytes more; idle sessions go first, save the one in hand."""
+        while self.held + size > self._max_held:
+            if not self._evict(keep):
+                self._refuse(f"the {self._max_held >> 20} MiB for audio of this server are in use")
+
+    def _refuse(self, why: str) -> NoReturn:
+        self.tally.sessions_refused += 1
+        raise RequestError(
+            ErrorCode.AT_CAPACITY,
+            why,
+            remedy="try again in a few seconds",
+            detail={"retry_after": 5},
+        )
+
+    def _evict(self, keep: Session | None = None) -> bool:
         """Give up the idle session that would expire first; False where all are in use."""
-        idle = [e for e in self._entries.values() if e.session.state is State.IDLE]
+        sessions = (entry.session for entry in self._entries.values())
+        idle = [each for each in sessions if each.state is State.IDLE and each is not keep]
         if not idle:
             return False
-        self.expire(min(idle, key=lambda entry: entry.session.deadline).session)
+        self.expire(min(idle, key=lambda session: session.deadline))
         self.tally.sessions_evicted += 1
         return True
 
@@ -166,6 +184,9 @@ class SessionHost:
         lead: float | None = DEFAULT_LEAD,
     ) -> Cursor:
         """A place in the session; `serve` it with a reader, then `detach` it."""
+        growth = session.growth(lead)
+        if growth:
+            self._reserve(growth, keep=session)
         cursor = session.attach(listener, self.now(), start=start, lead=lead)
         self.tally.listeners_attached += 1
         return cursor

@@ -125,6 +125,11 @@ class Connection(QuicConnection):
         stream = self._streams.get(stream_id)
         return 0 if stream is None else stream.sender._buffer_stop - stream.sender._buffer_start
 
+    def acknowledged(self, stream_id: int) -> int:
+        """Bytes of a stream that the peer has, from its start without a hole."""
+        stream = self._streams.get(stream_id)
+        return 0 if stream is None else stream.sender._buffer_start
+
     def writable(self, stream_id: int) -> bool:
         """May data still be written: not finished, not reset, not stopped by the peer?"""
         stream = self._streams.get(stream_id)

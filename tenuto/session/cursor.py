@@ -76,10 +76,10 @@ class Cursor:
         return self.pace.position(now) < self.next
 
     def cherished(self, now: float) -> bool:
-        """Is its next frame kept for it: because it plays in real time, or has just come?"""
+        """Is its next frame kept for it: because it still plays, or has just come?"""
         if self.next == self.start:
             return now < self.since + PATIENCE
-        return self.lead is not None and self.playing(now)
+        return self.playing(now)
 
     def advance(self, until: int, now: float) -> None:
         self._credit = self._credit_now(now) - (until - self.next)

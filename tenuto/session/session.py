@@ -6,7 +6,7 @@ from tenuto.errors import ErrorCode, RequestError, TenutoError
 from tenuto.media import FRAME_DURATION, AudioFormat, Frame, Piece
 from tenuto.session.cursor import Cursor, Departure
 from tenuto.session.lifecycle import Lifecycle, State, Trigger
-from tenuto.session.limits import DEFAULT_LEAD, MAX_LEAD, SessionLimits
+from tenuto.session.limits import DEFAULT_LEAD, MAX_LEAD, MIN_LEAD, SessionLimits
 from tenuto.session.ring import Ring
 
 __all__ = ["Session"]
@@ -46,8 +46,21 @@ class Session:
         self._low = _frames(self.limits.low_watermark)
         self._filling = True
         self._longest_lead = DEFAULT_LEAD
-        self._ring = Ring(self._window(), start)
+        self._ring = Ring(self._window(self._longest_lead), start)
         self._life = Lifecycle(self.limits, now)
+
+    # Memory
+
+    @property
+    def footprint(self) -> int:
+        """Bytes of audio it may come to hold; those it does hold once nothing will follow."""
+        frames = len(self._ring) if self.done else self._ring.capacity
+        return frames * self.audio.frame_size
+
+    def growth(self, lead: float | None) -> int:
+        """Bytes by which a listener with this lead would widen the window."""
+        longest = max(self._longest_lead, lead or 0.0)
+        return (self._window(longest) - self._ring.capacity) * self.audio.frame_size
 
     # Production
 
@@ -127,7 +140,7 @@ class Session:
         cursor = Cursor(listener, start, lead, now, catch_up=self.limits.catch_up)
         self.cursors.append(cursor)
         self._longest_lead = max(self._longest_lead, lead or 0.0)
-        self._ring.widen(self._window())
+        self._ring.widen(self._window(self._longest_lead))
         self._life.apply(Trigger.ATTACHED, now)
         return cursor
 
@@ -217,11 +230,11 @@ class Session:
                 remedy="start a new one",
                 detail={"last": self.end - 1},
             )
-        if lead is not None and not FRAME_DURATION <= lead <= MAX_LEAD:
+        if lead is not None and not MIN_LEAD <= lead <= MAX_LEAD:
             raise RequestError(
                 ErrorCode.BAD_REQUEST,
                 f"a lead of {lead:g} s",
-                remedy=f"declare {FRAME_DURATION:g} to {MAX_LEAD:g} seconds, or max",
+                remedy=f"declare {MIN_LEAD:g} to {MAX_LEAD:g} seconds, or max",
             )
         if start < self.first:
             raise RequestError(
@@ -247,18 +260,18 @@ class Session:
                 remedy="try again later or start another session",
             )
 
-    def _window(self) -> int:
+    def _window(self, longest_lead: float) -> int:
         """Frames to hold: what may be ahead, what may be unplayed, what may be asked again.
 
         And as many as may be produced between an attach at the oldest and its first `take`.
         """
-        return 2 * self._high + _frames(self._longest_lead + self.limits.replay)
+        return 2 * self._high + _frames(longest_lead + self.limits.replay)
 
     def _would_overrun(self, now: float) -> bool:
-        """Would one more frame push out the next frame of a paced listener that still plays?
+        """Would one more frame push out the next frame of a listener that still plays?
 
-        That happens beside or behind an unpaced one, who then waits: lead `max` is a wish,
-        no word lost is a promise. A stalled listener has played out what it was sent long
+        That happens beside an unpaced one that reads faster, who then waits: lead `max` is a
+        wish, no word lost is a promise. A stalled listener has played out what it was sent long
         before it is that far behind, and so holds nobody up. One that has just come holds
         production for PATIENCE, and the next one only after a whole high watermark more.
         """

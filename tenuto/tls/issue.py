@@ -71,10 +71,12 @@ def general_names(names: Iterable[str]) -> tuple[x509.DNSName | x509.IPAddress, 
 
 
 def issue_ca(names: Iterable[str], now: datetime) -> Issued:
-    """An authority that can vouch for `names` and for nothing else.
+    """An authority that can vouch for no other host names than those in `names`.
 
     Whoever finds its key can therefore impersonate these hosts only, even to a browser that
-    trusts it (RFC 5280, section 4.2.1.10).
+    trusts it (RFC 5280, section 4.2.1.10). Of addresses it can vouch for any: a constraint on
+    them would make BoringSSL (Chromium's, Envoy's, gRPC's) refuse the chain altogether.
+    At least one of `names` is a host's.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     serial = x509.random_serial_number()
@@ -126,22 +128,25 @@ def issue_leaf(ca: Issued, names: Iterable[str], starts_in_use: datetime) -> Iss
 
 
 def covers(ca: x509.Certificate, names: Iterable[str]) -> bool:
-    """Whether the authority's name constraints permit all of `names`."""
+    """Whether its name constraints permit the host names in `names`, and constrain no more.
+
+    One with addresses among them is of an older kind, which BoringSSL refuses.
+    """
     try:
         extension = ca.extensions.get_extension_for_class(x509.NameConstraints)
     except x509.ExtensionNotFound:
         return False
-    return _permitted(names) <= set(extension.value.permitted_subtrees or ())
+    permitted = set(extension.value.permitted_subtrees or ())
+    hosts_only = all(isinstance(name, x509.DNSName) for name in permitted)
+    return hosts_only and _permitted(names) <= permitted
 
 
-def _permitted(names: Iterable[str]) -> set[x509.GeneralName]:
-    permitted: set[x509.GeneralName] = set()
-    for name in general_names(names):
-        if isinstance(name, x509.DNSName):
-            permitted.add(x509.DNSName(name.value.removeprefix("*.")))
-        else:
-            permitted.add(x509.IPAddress(ipaddress.ip_network(name.value)))
-    return permitted
+def _permitted(names: Iterable[str]) -> set[x509.DNSName]:
+    return {
+        x509.DNSName(name.value.removeprefix("*."))
+        for name in general_names(names)
+        if isinstance(name, x509.DNSName)
+    }
 
 
 def _general_name(name: str) -> x509.DNSName | x509.IPAddress:

@@ -6,10 +6,13 @@ from enum import Enum, auto
 
 from tenuto.errors import ErrorCode, RequestError, TenutoError
 from tenuto.media import FRAME_DURATION
-from tenuto.session import Departure
+from tenuto.session import Departure, State
 from tenuto.web.plan import Plan
 
-__all__ = ["FRAME_OVERHEAD", "Delivery", "DeliveryState"]
+__all__ = ["FRAME_OVERHEAD", "KEEPALIVE_AFTER", "Delivery", "DeliveryState"]
+
+KEEPALIVE_AFTER = 0.200
+"""Seconds without a record after which a listener of records gets a sign of life."""
 
 FRAME_OVERHEAD = 5
 """Bytes of a FRAME record beside its payload, at most."""
@@ -53,6 +56,7 @@ class Delivery:
         self._begun = False
         self.silent = True
         """No frame has been given yet."""
+        self._spoke_at = 0.0
 
     @property
     def frame_size(self) -> int:
@@ -71,7 +75,10 @@ class Delivery:
         frames = plan.host.take(plan.session, plan.cursor, most) if self._ripe(most) else []
         if frames:
             self.silent = False
-        return head + plan.encoding.frames(frames) + self._tail()
+        data = head + plan.encoding.frames(frames) + self._tail()
+        if data:
+            self._spoke_at = plan.host.now()
+        return data or self._sign_of_life()
 
     def break_off(self, failure: TenutoError) -> bytes:
         """Give up for a reason of the door's own; the NOTICE to send, if the encoding has any."""
@@ -80,6 +87,17 @@ class Delivery:
         self.state = DeliveryState.BROKEN
         self.failure = failure
         return self.plan.encoding.notice(failure)
+
+    def _sign_of_life(self) -> bytes:
+        """A KEEPALIVE where nothing was said for 200 ms: silence is to mean trouble.
+
+        Not while paused, for radios must sleep.
+        """
+        now = self.plan.host.now()
+        if self.plan.session.state is State.PAUSED or now - self._spoke_at < KEEPALIVE_AFTER:
+            return b""
+        self._spoke_at = now
+        return self.plan.encoding.keepalive()
 
     def _ripe(self, most: int) -> bool:
         """Is it time to take frames: enough for a chunk, or all there will be?"""

@@ -39,6 +39,10 @@ class Encoding(Protocol):
 
     def frames(self, frames: Sequence[Frame]) -> bytes: ...
 
+    def keepalive(self) -> bytes:
+        """A sign of life; empty where any byte would be taken for audio."""
+        ...
+
     def end(self) -> bytes: ...
 
     def notice(self, error: TenutoError) -> bytes: ...
@@ -69,6 +73,9 @@ class Records:
 
     def frames(self, frames: Sequence[Frame]) -> bytes:
         return b"".join(map(self._encoder.frame, frames))
+
+    def keepalive(self) -> bytes:
+        return self._encoder.keepalive()
 
     def end(self) -> bytes:
         session = self._session
@@ -106,6 +113,9 @@ class Wav:
     def frames(self, frames: Sequence[Frame]) -> bytes:
         return b"".join(frame.payload for frame in frames)
 
+    def keepalive(self) -> bytes:
+        return b""
+
     def end(self) -> bytes:
         return b""
 
@@ -128,6 +138,9 @@ class L16:
     def frames(self, frames: Sequence[Frame]) -> bytes:
         samples = b"".join(frame.payload for frame in frames)
         return np.frombuffer(samples, dtype="<i2").astype(">i2").tobytes()
+
+    def keepalive(self) -> bytes:
+        return b""
 
     def end(self) -> bytes:
         return b""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tenuto.errors import TenutoError
@@ -48,6 +49,9 @@ class Guard:
                     message["headers"] = [*message.get("headers", []), (b"alt-svc", offered)]
             await send(message)
 
+        if scope["method"] == "OPTIONS" and scope["path"] == "*":
+            # RFC 9110 section 9.3.7: the server as a whole.
+            return await Response(status_code=204)(scope, receive, send_with_offer)
         try:
             await self._app(scope, receive, send_with_offer)
         except Exception as fault:  # noqa: BLE001  # a guard

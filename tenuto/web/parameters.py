@@ -11,8 +11,7 @@ from urllib.parse import parse_qsl
 from starlette.requests import ClientDisconnect, Request
 
 from tenuto.errors import ErrorCode, RequestError
-from tenuto.media import FRAME_DURATION
-from tenuto.session import MAX_LEAD
+from tenuto.session import MAX_LEAD, MIN_LEAD
 
 __all__ = ["BODY_DEADLINE", "MAX_BODY", "Parameters", "read_parameters"]
 
@@ -43,8 +42,8 @@ class Parameters:
         except ValueError:
             seconds = -1.0
         # Not `seconds < …`: NaN compares with nothing.
-        if not FRAME_DURATION <= seconds <= MAX_LEAD:
-            raise _bad("lead", text, f"{FRAME_DURATION:g} to {MAX_LEAD:g} seconds, or max")
+        if not MIN_LEAD <= seconds <= MAX_LEAD:
+            raise _bad("lead", text, f"{MIN_LEAD:g} to {MAX_LEAD:g} seconds, or max")
         return seconds
 
     def listener(self, default: str) -> str:

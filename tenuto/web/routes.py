@@ -66,9 +66,10 @@ class Routes:
         encoding = self._encoding(request)
         parameters = await read_parameters(request)
         lead, listener = _listening(parameters, encoding)
+        source = await self._source(parameters)
         if request.method == "HEAD":
             return _head(request)
-        session = self._host.open(await self._source(parameters))
+        session = self._host.open(source)
         return self._stream(session, encoding, listener, lead, start=None)
 
     async def create(self, request: Request) -> Response:

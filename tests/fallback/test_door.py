@@ -166,6 +166,39 @@ async def test_http10_gets_records_raw_and_no_plain_audio(
     assert body[-5] == 7 or b"\x07" in body[-8:]
 
 
+async def test_targets_in_absolute_form_and_of_the_server_as_a_whole(
+    start_server: StartServer, ca_file: Path
+) -> None:
+    server = await start_server()
+    here = f"https://localhost:{server.port}"
+    tone = await answer(server.port, ca_file, get(f"{here}/v1/speak?tone=440&seconds=0.02"))
+    assert tone.startswith(b"HTTP/1.1 200")
+    assert b" 200 " in (await answer(server.port, ca_file, get(here + "/healthz")))[:20]
+    # The target's authority counts, whatever Host says.
+    evil = await answer(server.port, ca_file, get("https://evil.example/v1/speak?tone=440"))
+    assert evil.startswith(b"HTTP/1.1 421")
+    strange = await answer(server.port, ca_file, get("gopher://localhost/healthz"))
+    assert strange.startswith(b"HTTP/1.1 404")
+    options = await answer(server.port, ca_file, b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert options.startswith(b"HTTP/1.1 204")
+
+
+async def test_a_client_that_asks_and_leaves_at_once_is_not_counted_for_long(
+    start_server: StartServer, ca_file: Path
+) -> None:
+    server = await start_server()
+    for number in range(20):
+        raw = await Raw.open(server.port, ca_file)
+        raw.writer.write(get("/healthz").encode())
+        if number % 2:
+            await raw.writer.drain()
+            raw.writer.close()
+        else:
+            raw.close()
+    await asyncio.sleep(0.5)
+    assert server._tcp.connections == 0
+
+
 async def test_a_connection_carries_several_requests(
     start_server: StartServer, ca_file: Path
 ) -> None:

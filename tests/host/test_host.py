@@ -129,6 +129,34 @@ async def test_at_capacity_idle_sessions_make_room_and_busy_ones_do_not() -> Non
     await host.close()
 
 
+async def test_memory_for_audio_is_reserved_and_idle_sessions_give_it_back() -> None:
+    one = CountingSource(frames=1000)
+    room = 640 * one.format.frame_size
+    host = SessionHost(max_held=3 * room)
+    sessions = [host.open(CountingSource(frames=1000)) for _ in range(3)]
+    assert host.held == 3 * room
+    with pytest.raises(RequestError) as caught:
+        host.open(CountingSource(frames=1000))
+    assert caught.value.code is ErrorCode.AT_CAPACITY
+    assert "MiB" in caught.value.message
+    # A larger lead needs a larger window, which is not there either.
+    with pytest.raises(RequestError):
+        host.attach(sessions[0], "a", lead=30.0)
+    assert host.listeners == 0
+    host.detach(sessions[2], host.attach(sessions[2], "b"))
+    cursor = host.attach(sessions[0], "a", lead=5.0)
+    assert sessions[2].state is State.EXPIRED
+    assert cursor.lead == 5.0
+    assert host.held <= 3 * room
+    # An idle session that is taken up again is not given up for itself.
+    host.detach(sessions[0], cursor)
+    with pytest.raises(RequestError):
+        host.attach(sessions[0], "a", lead=30.0)
+    assert sessions[0].state is State.IDLE
+    await host.close()
+    assert host.held == 0
+
+
 async def test_tombstones_are_bounded() -> None:
     host = SessionHost(max_sessions=2)
     ids = []

@@ -259,16 +259,16 @@ class TestAttach:
             one.attach("b", now, start=0)
         assert caught.value.code is ErrorCode.TOO_OLD
 
-    @pytest.mark.parametrize("lead", [0.02, 0.2, MAX_LEAD, None])
+    @pytest.mark.parametrize("lead", [0.1, 0.2, MAX_LEAD, None])
     def test_leads_that_may_be_declared(self, lead: float | None) -> None:
         assert session().attach("a", 0.0, lead=lead).lead == lead
 
-    @pytest.mark.parametrize("lead", [0.0, 0.0199, 30.001, -1.0, math.inf, math.nan])
+    @pytest.mark.parametrize("lead", [0.0, 0.0999, 30.001, -1.0, math.inf, math.nan])
     def test_leads_that_may_not(self, lead: float) -> None:
         error = refusal(session(), lead=lead)
         assert error.code is ErrorCode.BAD_REQUEST
         assert error.message == f"a lead of {lead:g} s"
-        assert error.remedy == "declare 0.02 to 30 seconds, or max"
+        assert error.remedy == "declare 0.1 to 30 seconds, or max"
 
     def test_an_expired_session_names_its_last_frame(self) -> None:
         one = session(start=5)
@@ -380,6 +380,28 @@ class TestSupersede:
         assert old.departure is None
 
 
+class TestFootprint:
+    def test_is_the_window_until_the_end_and_then_what_is_held(self) -> None:
+        one = session()
+        assert one.footprint == (WINDOW + 20) * TINY.frame_size
+        one.attach("a", 0.0, lead=None)
+        produce(one, 0.0, most=7)
+        one.finish()
+        assert one.footprint == 7 * TINY.frame_size
+        one.close(0.0)
+        assert one.footprint == 0
+
+    def test_grows_with_the_largest_lead(self) -> None:
+        one = session()
+        assert one.growth(2.0) == one.growth(0.2) == one.growth(None) == 0
+        extra = one.growth(5.0)
+        assert extra == 150 * TINY.frame_size
+        before = one.footprint
+        one.attach("a", 0.0, lead=5.0)
+        assert one.footprint == before + extra
+        assert one.growth(5.0) == 0
+
+
 class TestReplayWindow:
     @pytest.mark.parametrize(("lead", "window"), [(2.0, 620), (0.2, 620), (5.0, 770), (30.0, 2020)])
     def test_lasts_for_the_largest_lead_and_ten_seconds_more(
@@ -440,6 +462,24 @@ class TestReplayWindow:
             take(one, unpaced, now)
             now += TICK
         assert 0.15 < now - stalled_at < 0.21
+
+    def test_of_two_unpaced_listeners_the_faster_waits_for_one_above_real_time(self) -> None:
+        one = session()
+        slow = one.attach("slow", 0.0, lead=None)
+        fast = one.attach("fast", 0.0, lead=None)
+        now, got = 0.0, []
+        for _ in range(1000):
+            sprint(one, fast, now)
+            got += take(one, slow, now, most=2)
+            now += TICK
+        assert slow.departure is None
+        assert got == list(range(2000))
+        # Below real time it has nothing left to play, and is given up in the end.
+        for number in range(4000):
+            sprint(one, fast, now)
+            got += take(one, slow, now, most=number % 2)
+            now += TICK
+        assert slow.departure is Departure.FELL_BEHIND
 
     def test_nothing_is_lost_when_the_unpaced_one_leaves(self) -> None:
         one = session()

@@ -10,7 +10,7 @@ from tenuto.session import Cursor, Departure, Session, State
 
 TINY = AudioFormat(50, 1)
 HIGH, LOW = 20, 10
-LEADS = [0.02, 0.06, 0.2, 1.0, 2.0, 5.0, None]
+LEADS = [0.1, 0.14, 0.2, 1.0, 2.0, 5.0, None]
 
 
 @dataclass
@@ -70,10 +70,7 @@ class Company:
             # Only the next frame of somebody who plays in real time or has just come holds it.
             assert any(
                 session.end - item.cursor.next >= 2 * HIGH + 100 + 500
-                and (
-                    (item.lead is not None and item.buffered > 0)
-                    or (not item.got and self.now < item.since + 0.1)
-                )
+                and (item.buffered > 0 or (not item.got and self.now < item.since + 0.1))
                 for item in self.listeners
             )
 

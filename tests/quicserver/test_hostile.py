@@ -23,6 +23,7 @@ from tenuto.session import State
 from tenuto.telemetry.events import ConnectionRefused, Event, PeerFaulted
 from tests.conftest import StartServer
 from tests.support.fetch import fetch_soon
+from tests.support.relay import delaying_relay
 
 PLAY = {"tone": "440", "seconds": "60", "lead": "0.2"}
 
@@ -391,3 +392,47 @@ async def test_a_quic_listener_that_stands_still_is_closed_resumable(
     assert server._quic.held == 0
     (session,) = [entry.session for entry in server.host._entries.values()]
     assert session.state is State.IDLE
+
+
+async def test_steady_acknowledgements_are_progress_whatever_is_held(
+    start_server: StartServer, ca_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At a steady round trip one frame is acknowledged for each one sent: held stands still."""
+    import quicserver.app
+
+    monkeypatch.setattr(
+        quicserver.app, "DoorLimits", lambda **kw: DoorLimits(**{**kw, "stalled": 0.3})
+    )
+    server = await start_server()
+    for delay in (0.010, 0.030, 0.055):
+        port, relay = await delaying_relay(server.port, delay)
+        heard = await listen(port, ca_file, PLAY, transport="quic", seconds=2.0)
+        relay.close()
+        assert heard.complete
+        assert len(heard.sequences) > 60, delay
+
+
+async def test_requests_that_are_only_reset_give_their_credit_back(
+    start_server: StartServer, ca_file: Path
+) -> None:
+    server = await start_server()
+    client = RawClient(server.port, ca_file)
+    await client.connect()
+    http = H3Connection(client.quic)
+    request = [
+        (b":method", b"POST"),
+        (b":scheme", b"https"),
+        (b":authority", b"localhost"),
+        (b":path", b"/v1/speak"),
+    ]
+    for number in range(250):
+        http.send_headers(4 * number, request)
+        client.quic.reset_stream(4 * number, 0x10C)
+        if number % 20 == 19:
+            await client.run(0.1)
+    request[0] = (b":method", b"GET")
+    request[3] = (b":path", b"/healthz")
+    http.send_headers(1000, request, end_stream=True)
+    await client.run(1.0)
+    client.close()
+    assert b'"status":"ok"' in client.data.get(1000, b"")

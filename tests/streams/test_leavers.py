@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Callable
 
 import pytest
@@ -96,6 +97,24 @@ async def test_fifty_quic_listeners_that_never_read_cost_a_window_each(
     assert max(sizes) - before < 60 * MEBIBYTE
     # After the first two seconds of all having arrived, memory stands still.
     assert max(sizes[-8:]) - min(sizes[-8:]) < 8 * MEBIBYTE
+
+
+async def test_curl_interrupted_in_full_flight_leaves_nothing_running(
+    server_process: Callable[..., ServerProcess],
+) -> None:
+    """It closes TLS properly while we write: a cancellation may meet a write that just ends."""
+    server = server_process()
+    command = ["curl", "-s", "--cacert", str(server.ca), "-o", "/dev/null", server.url + ENDLESS]
+    for _ in range(12):
+        curl = await asyncio.create_subprocess_exec(*command)
+        await asyncio.sleep(0.35)
+        curl.send_signal(signal.SIGINT)
+        await curl.wait()
+    await settle(server)
+    produced = server.metric("host_frames_produced_total")
+    await asyncio.sleep(0.3)
+    assert server.metric("host_frames_produced_total") == produced
+    assert server.metric("tcp_faults_total") == 0
 
 
 async def test_a_slow_quic_reader_gets_what_it_reads_and_no_more(

@@ -166,7 +166,7 @@ def test_client_explains_a_wrong_name(tmp_path: Path) -> None:
 
 
 def test_ca_cannot_vouch_for_other_hosts(tmp_path: Path) -> None:
-    """Whoever steals the development CA's key gains no more than localhost."""
+    """Whoever steals the development CA's key gains no host name but localhost."""
     dev = DevCertificates(tmp_path / "dev")
     ca = dev.ensure(REAL_NOW).ca
     made = issue_leaf(Issued(ca.leaf, ca.private_key), ["bank.test"], REAL_NOW)

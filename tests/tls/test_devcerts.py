@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from tenuto.errors import OperatorError
@@ -19,6 +21,7 @@ from tenuto.tls import (
     CertificateError,
     CertificateProblem,
     DevCertificates,
+    ServerCertificate,
     hash_refusals,
     load_certificate,
 )
@@ -68,7 +71,7 @@ def test_leaf_is_what_browsers_and_strict_verifiers_ask_for(tmp_path: Path) -> N
     assert hash_refusals(pair.current, NOW) == ()
 
 
-def test_ca_can_vouch_for_the_given_names_only(tmp_path: Path) -> None:
+def test_ca_can_vouch_for_the_given_host_names_only(tmp_path: Path) -> None:
     pair = dev_in(tmp_path / "dev", "*.voice.test").ensure(NOW)
     extensions = pair.ca.leaf.extensions
     constraints = extensions.get_extension_for_class(x509.NameConstraints)
@@ -76,9 +79,7 @@ def test_ca_can_vouch_for_the_given_names_only(tmp_path: Path) -> None:
     assert set(constraints.value.permitted_subtrees or ()) == {
         x509.DNSName("localhost"),
         x509.DNSName("voice.test"),
-        x509.IPAddress(ipaddress.ip_network("127.0.0.1/32")),
-        x509.IPAddress(ipaddress.ip_network("::1/128")),
-    }
+    }  # and no addresses, for which BoringSSL would refuse it
     basic = extensions.get_extension_for_class(x509.BasicConstraints)
     assert (basic.critical, basic.value.ca, basic.value.path_length) == (True, True, 0)
 
@@ -349,6 +350,50 @@ def test_file_that_cannot_be_written_is_named_and_the_rest_stays(tmp_path: Path)
 def test_authority_without_constraints_permits_nothing_of_ours() -> None:
     unconstrained = make_leaf(ec.generate_private_key(ec.SECP256R1()))
     assert not covers(unconstrained, ["localhost"])
+
+
+def test_another_address_needs_no_new_authority(tmp_path: Path) -> None:
+    first = dev_in(tmp_path / "dev").ensure(NOW)
+    second = dev_in(tmp_path / "dev", "192.0.2.7", "fd00::7").ensure(NOW)
+    assert (second.renewed, second.new_ca) == (True, False)
+    assert second.ca == first.ca
+    assert second.current.names[-2:] == ("192.0.2.7", "fd00::7")
+    second.current.leaf.verify_directly_issued_by(first.ca.leaf)
+
+
+def test_authority_that_boringssl_refuses_is_replaced(tmp_path: Path) -> None:
+    """Earlier versions constrained addresses too."""
+    dev = dev_in(tmp_path / "dev")
+    first = dev.ensure(NOW)
+    old = with_address_constraints(first.ca)
+    assert not covers(old, ["localhost"])
+    mark = dev.ca_path.read_bytes().split(b"\n", 1)[0]
+    dev.ca_path.write_bytes(mark + b"\n" + old.public_bytes(Encoding.PEM))
+    second = dev.ensure(NOW)
+    assert (second.renewed, second.new_ca) == (True, True)
+    assert covers(second.ca.leaf, ["localhost", "127.0.0.1"])
+    assert dev.ensure(NOW).ca == second.ca
+
+
+def with_address_constraints(ca: ServerCertificate) -> x509.Certificate:
+    leaf = ca.leaf
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(leaf.subject)
+        .issuer_name(leaf.issuer)
+        .public_key(leaf.public_key())
+        .serial_number(leaf.serial_number)
+        .not_valid_before(leaf.not_valid_before_utc)
+        .not_valid_after(leaf.not_valid_after_utc)
+    )
+    for extension in leaf.extensions:
+        value = extension.value
+        if isinstance(value, x509.NameConstraints):
+            address = x509.IPAddress(ipaddress.ip_network("127.0.0.1/32"))
+            value = x509.NameConstraints([*(value.permitted_subtrees or ()), address], None)
+        builder = builder.add_extension(value, critical=extension.critical)
+    assert isinstance(ca.private_key, ec.EllipticCurvePrivateKey)
+    return builder.sign(ca.private_key, hashes.SHA256())
 
 
 @pytest.mark.parametrize("where", ["file", "file/below", "nul\x00"])

@@ -38,7 +38,7 @@ def test_any_message_fits_a_notice(text: str) -> None:
     assert facts["resume"] == {"session": "s" * 32, "epoch": 0, "from": 0}
 
 
-@pytest.mark.parametrize("lead", [0.02, 0.06, 0.08, 0.1, 0.3, None])
+@pytest.mark.parametrize("lead", [0.1, 0.12, 0.18, 0.3, None])
 @pytest.mark.parametrize("chunk", [1, 5, 10])
 async def test_a_stream_ends_whatever_its_lead_and_chunk(lead: float | None, chunk: int) -> None:
     host = SessionHost()
@@ -101,4 +101,22 @@ async def test_a_stalled_listener_holds_an_unpaced_one_for_a_while_only() -> Non
     assert session.end == 2000
     assert host.take(session, stalled, 5) == []
     assert stalled.departure is not None
+    await host.close()
+
+
+async def test_silence_is_filled_with_signs_of_life_save_while_paused() -> None:
+    host = SessionHost()
+    session = host.open(CountingSource(frames=5, first_delay=600))
+    cursor = host.attach(session, "a")
+    delivery = Delivery(Plan(host, session, cursor, Records(session, cursor)), frames_per_chunk=1)
+    assert isinstance(RecordDecoder().feed(delivery.pull(1))[0], Format)
+    said = b""
+    for _ in range(50):
+        await asyncio.sleep(0.02)
+        said += delivery.pull(1)
+    assert set(said) == {0}
+    assert 3 <= len(said) <= 5
+    host.pause(session)
+    await asyncio.sleep(0.3)
+    assert delivery.pull(1) == b""
     await host.close()

@@ -149,6 +149,8 @@ async def test_head_and_options_start_nothing(
     assert head.status == 200
     assert head.headers["content-type"] == "audio/wav"
     assert head.body == b""
+    bad = await fetch_soon(door, server.port, "/v1/speak?text=", ca=ca_file, method="HEAD")
+    assert bad.status == 400
     for path in ("/v1/speak?text=Hi", "/v1/sessions", "/metrics"):
         options = await fetch_soon(door, server.port, path, ca=ca_file, method="OPTIONS")
         assert options.status == 204

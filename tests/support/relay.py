@@ -1,0 +1,64 @@
+"""A UDP relay with a delay, for what only shows at a round trip of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+__all__ = ["delaying_relay"]
+
+
+class _Upstream(asyncio.DatagramProtocol):
+    """Brings the server's answers back to one client."""
+
+    def __init__(self, front: _Front, client: Any) -> None:
+        self._front = front
+        self._client = client
+
+    def datagram_received(self, data: bytes, addr: Any) -> None:
+        self._front.later(data, self._client)
+
+
+class _Front(asyncio.DatagramProtocol):
+    def __init__(self, server: tuple[str, int], delay: float) -> None:
+        self._server = server
+        self._delay = delay
+        self._loop = asyncio.get_running_loop()
+        self._upstreams: dict[Any, asyncio.Future[asyncio.DatagramTransport]] = {}
+        self.transport: asyncio.DatagramTransport | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+
+    def later(self, data: bytes, client: Any) -> None:
+        assert self.transport is not None
+        self._loop.call_later(self._delay, self.transport.sendto, data, client)
+
+    def datagram_received(self, data: bytes, addr: Any) -> None:
+        if addr not in self._upstreams:
+            self._upstreams[addr] = asyncio.ensure_future(self._open(addr))
+        self._upstreams[addr].add_done_callback(
+            lambda upstream: self._loop.call_later(self._delay, upstream.result().sendto, data)
+        )
+
+    async def _open(self, client: Any) -> asyncio.DatagramTransport:
+        transport, _ = await self._loop.create_datagram_endpoint(
+            lambda: _Upstream(self, client), remote_addr=self._server
+        )
+        return transport
+
+    def close(self) -> None:
+        assert self.transport is not None
+        self.transport.close()
+        for upstream in self._upstreams.values():
+            upstream.result().close()
+
+
+async def delaying_relay(port: int, delay: float) -> tuple[int, _Front]:
+    """Relay to 127.0.0.1:`port` with `delay` seconds each way; its own port, and itself."""
+    loop = asyncio.get_running_loop()
+    transport, front = await loop.create_datagram_endpoint(
+        lambda: _Front(("127.0.0.1", port), delay), local_addr=("127.0.0.1", 0)
+    )
+    bound: int = transport.get_extra_info("sockname")[1]
+    return bound, front
