@@ -55,6 +55,8 @@ class Request:
         self._begun = False
         self._ended = False
         self._task = asyncio.create_task(self._run(app))
+        # Not a `finally` in `_run`: a task cancelled before its first step runs none.
+        self._task.add_done_callback(lambda task: self._close())
 
     @property
     def waiting(self) -> bool:
@@ -95,13 +97,14 @@ class Request:
         except Exception as fault:  # noqa: BLE001  # a guard
             self._owner.app_failed(fault)
             self._abort(ErrorCode.INTERNAL)
-        finally:
-            if not self._ended:
-                # A client that reset its half alone still waits for ours (RFC 9114 4.1.1).
-                self._ended = True
-                self._owner.http.abort(self.stream_id, _H3_REQUEST_CANCELLED)
-            self._release()
-            self._owner.request_ended(self)
+
+    def _close(self) -> None:
+        if not self._ended:
+            # A client that reset its half alone still waits for ours (RFC 9114 4.1.1).
+            self._ended = True
+            self._owner.http.abort(self.stream_id, _H3_REQUEST_CANCELLED)
+        self._release()
+        self._owner.request_ended(self)
 
     async def _receive(self) -> Message:
         while not self._body:

@@ -7,7 +7,7 @@ from typing import ClassVar
 from tenuto.errors import ErrorCode, TenutoError
 from tenuto.media import FRAME_DURATION
 
-__all__ = ["CommandError", "FramesMissing", "OutputError"]
+__all__ = ["CommandError", "FramesMissingError", "OutputError"]
 
 
 class CommandError(TenutoError):
@@ -31,7 +31,7 @@ class OutputError(CommandError):
         )
 
 
-class FramesMissing(CommandError):
+class FramesMissingError(CommandError):
     """END came and its totals are right, but `count` frames in between never came."""
 
     name = "gaps"

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping
 from typing import Literal
 
-from tenuto.cli.errors import FramesMissing
+from tenuto.cli.errors import FramesMissingError
 from tenuto.cli.options import ListenOptions
 from tenuto.cli.report import QuietReport, make_report, summary
 from tenuto.cli.sink import FileSink, Sink, StdoutSink
@@ -59,7 +59,7 @@ async def _listen(
                 opened.append(stream)
                 await _drain(stream, options.output, report)
                 if stream.gaps:
-                    raise FramesMissing(stream.gaps)
+                    raise FramesMissingError(stream.gaps)
         except BaseException as raised:
             error = raised
             raise

@@ -25,8 +25,9 @@ Examples:
   tenuto play SESSION_ID --from 250 --epoch 0
   tenuto play SESSION_ID -o - | ffplay -nodisp -autoexit -f s16le -ar 22050 -
 
-Exit status: 0; 1 if the network or the server failed, the stream was cut or
-frames are missing, or standard output cannot be written; 2 if something must be asked or set differently; 130 after Ctrl-C."""
+Exit status: 0; 1 if the network or the server failed, the stream was cut or lacks frames,
+or standard output cannot be written; 2 if something must be asked or set differently; 130
+after Ctrl-C."""
 
 # What an id may look like; it goes into a path, so it must not be more than one segment.
 _SESSION_ID = re.compile(r"[A-Za-z0-9._~-]+")

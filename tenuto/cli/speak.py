@@ -25,8 +25,9 @@ Examples:
   tenuto speak 'Listen.' -o - | ffplay -nodisp -autoexit -f s16le -ar 22050 -
   tenuto speak 'How fast?' -o fast.wav --json | tail -n 1
 
-Exit status: 0; 1 if the network or the server failed, the stream was cut or
-frames are missing, or standard output cannot be written; 2 if something must be asked or set differently; 130 after Ctrl-C."""
+Exit status: 0; 1 if the network or the server failed, the stream was cut or lacks frames,
+or standard output cannot be written; 2 if something must be asked or set differently; 130
+after Ctrl-C."""
 
 
 @click.command(help=_HELP, short_help="Have a text spoken and listen to it.")

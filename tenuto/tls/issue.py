@@ -75,7 +75,7 @@ def issue_ca(names: Iterable[str], now: datetime) -> Issued:
 
     Whoever finds its key can therefore impersonate these hosts only, even to a browser that
     trusts it (RFC 5280, section 4.2.1.10). Of addresses it can vouch for any: a constraint on
-    them would make BoringSSL (Chromium's, Envoy's, gRPC's) refuse the chain altogether.
+    them would make clients with BoringSSL (gRPC, Envoy) refuse the chain altogether.
     At least one of `names` is a host's.
     """
     key = ec.generate_private_key(ec.SECP256R1())

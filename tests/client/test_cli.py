@@ -15,7 +15,7 @@ from rich.console import Console
 from tenuto.cli.report import LiveReport
 from tenuto.client import Failure, FailureKind, TransportFailed, Trust, open_stream
 from tenuto.media import Frame
-from tenuto.wire import End, Format
+from tenuto.wire import End, Format, Gap
 from tests.client.peer import (
     AUDIO,
     Asked,
@@ -126,6 +126,29 @@ def test_a_cut_leaves_what_came_and_fails(served: Served, run: Run, tmp_path: Pa
     assert last["next"] == 10
 
 
+@pytest.mark.parametrize("announced", [True, False])
+def test_frames_that_never_came_are_counted_and_a_failure(
+    served: Served, run: Run, tmp_path: Path, announced: bool
+) -> None:
+    missing = 2**32 if announced else 3
+    gap = [Gap(1, missing)] if announced else []
+    behind = missing + 1
+    end = End(behind + 1, (behind + 1) * AUDIO.samples_per_frame)
+    path = tmp_path / "a.raw"
+    with served(
+        whole(records(Format(AUDIO, 0), *frames(1), *gap, *frames(1, behind), end))
+    ) as peer:
+        result = run("play", peer.url(), "-o", path, "--json")
+        plain = run("play", peer.url(), "-o", path)
+    assert (result.exit_code, plain.exit_code) == (1, 1)
+    assert f"but {missing} of its frames ({missing * 0.02:.2f} s) never came" in one_line(result)
+    assert one_line(plain) == one_line(result)
+    assert path.stat().st_size == 2 * AUDIO.frame_size  # what came is kept
+    last = json.loads(result.stdout.splitlines()[-1])
+    assert (last["frames"], last["gaps"], last["complete"]) == (2, missing, False)
+    assert last["error"]["code"] == "gaps"
+
+
 def test_whose_mistake_it_was_is_the_exit_status(served: Served, run: Run, tmp_path: Path) -> None:
     path = tmp_path / "a.wav"
     refusal = problem(400, code="bad-text", detail="the text is \x1b[31mempty\n", remedy="say more")
@@ -159,6 +182,12 @@ def test_whose_mistake_it_was_is_the_exit_status(served: Served, run: Run, tmp_p
         (["speak", "caf\udce9", "-o", "a.raw"], "lone surrogate"),
         (["speak", "x", "--lang", "\udce9", "-o", "a.raw"], "lone surrogate"),
         (["speak", "x", "--server", "localhost", "-o", "a.raw"], "no https://"),
+        (
+            ["speak", "x", "--server", "https://h:1?x=1", "-o", "a.raw"],
+            "has a query. write it like",
+        ),
+        (["speak", "-", "--server", "https://h:1/v1", "-o", "a.raw"], "has a path. write it like"),
+        (["play", "s", "--server", "https://h:1/#x", "-o", "a.raw"], "has a fragment. write it"),
     ],
 )
 def test_a_users_mistake_is_one_line_and_status_2(
@@ -210,7 +239,13 @@ def test_the_line_on_a_terminal_follows_the_stream(served: Served, trust: Trust)
     shown = screen.getvalue()
     assert "quic gave nothing: no answer \\x1b[2J" in shown
     assert "connecting ..." in shown
-    for part in ("00:00.5", "25 frames", "0 gaps", f"quic 127.0.0.1:{peer.port}", "buffer 0.3 s"):
+    for part in (
+        "00:00.5",
+        "25 frames",
+        "0 missing",
+        f"quic 127.0.0.1:{peer.port}",
+        "buffer 0.3 s",
+    ):
         assert part in shown
 
 
