@@ -17,8 +17,9 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from tenuto.cli.main import cli
 from tenuto.client import TransportChoice, Trust, open_stream
-from tenuto.errors import OperatorError, TenutoError
+from tenuto.errors import OperatorError
 from tenuto.media import FRAME_DURATION
 
 __all__ = ["demo"]
@@ -51,8 +52,10 @@ def demo(once: bool, port: int, text: str, lang: str, as_json: bool) -> None:
     The server stays, with lines to paste, until Ctrl-C.
     """
     console = Console(stderr=as_json)
-    # As Ctrl-C does: the server must not outlive us.
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    for name in ("SIGTERM", "SIGHUP"):
+        # As Ctrl-C does: the server must not outlive us. Windows has no SIGHUP.
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), lambda number, frame: sys.exit(128 + number))
     certificates = (_PROJECT if (_PROJECT / "certs").is_dir() else Path.cwd()) / "certs" / "dev"
     server = _Server(port, certificates)
     try:
@@ -172,20 +175,7 @@ Ctrl-C stops the server.
 """
 
 
-def main() -> None:
-    try:
-        demo(standalone_mode=False)
-    except click.Abort:
-        sys.exit(130)
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
-    except TenutoError as error:
-        click.echo(f"tenuto: {error}", err=True)
-        sys.exit(2 if isinstance(error, OperatorError) else 1)
-
-
 if __name__ == "__main__":
-    main()
+    # By the group, for its manner of reporting; `tenuto` itself has no such command.
+    cli.add_command(demo)
+    cli.main(["demo", *sys.argv[1:]])

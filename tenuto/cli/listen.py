@@ -70,8 +70,8 @@ async def _listen(
 async def _drain(stream: Stream, output: str | None, report: QuietReport) -> None:
     audio = stream.format
     sink = _sink(output, audio)
-    report.playing(stream, sink)
     try:
+        report.playing(stream, sink)
         async for frame in stream:
             await sink.write(await _batch(stream, frame, audio))
         await sink.finish()

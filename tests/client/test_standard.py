@@ -40,6 +40,7 @@ class Shell:
             cwd=self._folder,
             env=self._environment | ({"TENUTO_SERVER": server} if server else {}),
             capture_output=True,
+            check=False,
             text=True,
             timeout=30,
         )
