@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import signal
 from collections.abc import Callable
 
@@ -99,6 +100,7 @@ async def test_fifty_quic_listeners_that_never_read_cost_a_window_each(
     assert max(sizes[-8:]) - min(sizes[-8:]) < 8 * MEBIBYTE
 
 
+@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl command here")
 async def test_curl_interrupted_in_full_flight_leaves_nothing_running(
     server_process: Callable[..., ServerProcess],
 ) -> None:
