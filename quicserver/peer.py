@@ -100,7 +100,7 @@ class Peer:
     @property
     def held(self) -> int:
         """Bytes written for this client and not yet acknowledged."""
-        return sum(self.connection.held(stream_id) for stream_id in self._requests)
+        return self.connection.held_in_all
 
     # From the listener
 

@@ -125,6 +125,11 @@ class Connection(QuicConnection):
         stream = self._streams.get(stream_id)
         return 0 if stream is None else stream.sender._buffer_stop - stream.sender._buffer_start
 
+    @property
+    def held_in_all(self) -> int:
+        """The same for all streams together, those that were finished or reset included."""
+        return sum(self.held(stream_id) for stream_id in self._streams)
+
     def acknowledged(self, stream_id: int) -> int:
         """Bytes of a stream that the peer has, from its start without a hole."""
         stream = self._streams.get(stream_id)

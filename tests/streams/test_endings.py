@@ -15,6 +15,7 @@ from tenuto.media import Frame
 from tenuto.sources import read_index
 from tests.conftest import StartServer
 from tests.support.fetch import DOORS, fetch_soon
+from tests.support.relay import delaying_relay
 
 CUT = {"quic": {18, 56, 92, 95}, "tcp": {18}}
 """curl's exit codes for a response that was broken off: transfer closed, stream reset."""
@@ -179,3 +180,22 @@ async def test_sequences_cross_the_wrap_unseen(
     assert end is None
     assert [frame.sequence for frame in frames] == list(range(65536 - 50, 65536 + 100))
     assert [read_index(frame.payload) for frame in frames] == list(range(150))
+
+
+async def test_a_stop_waits_for_what_was_sent_but_not_yet_acknowledged(
+    start_server: StartServer, ca_file: Path
+) -> None:
+    """A stream that is complete here is not yet complete there."""
+    server = await start_server(grace=2.0)
+    port, relay = await delaying_relay(server.port, 0.1)
+    hearing = asyncio.create_task(
+        hear(f"https://localhost:{port}{counting(frames=40, lead='max')}", ca_file, "quic")
+    )
+    async with asyncio.timeout(10):
+        while server.host.tally.frames_sent < 40:  # nobody tells
+            await asyncio.sleep(0.005)
+    await server.stop()
+    frames, _, end = await hearing
+    relay.close()
+    assert end is None
+    assert len(frames) == 40
