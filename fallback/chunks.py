@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from urllib.parse import unquote_to_bytes
 
@@ -117,7 +118,9 @@ class ChunkDoor:
             if message["type"] == PLAN:
                 await self._carry_out(message["plan"], scope, receive, send)
             else:
-                await send(message)
+                # A peer that resets or does not answer close_notify has gone: no news.
+                with contextlib.suppress(OSError):
+                    await send(message)
 
         try:
             await self._app(scope, receive, send_or_carry_out)
@@ -148,10 +151,13 @@ class ChunkDoor:
         if isinstance(fault, TimeoutError):
             # Nobody reads: what is buffered will not be read either.
             state.get(ABORT, lambda: None)()
+        elif isinstance(fault, OSError):
+            pass  # The peer has gone.
         elif fault is not None:
             raise fault
         elif sending.result():
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            with contextlib.suppress(OSError):
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 async def _disconnected(receive: Receive) -> None:

@@ -84,7 +84,8 @@ class PlanSender:
                 return
             room -= len(data)
             self._write(data)
-            self.blocked = room <= 0
+            # A farewell waits for its acknowledgement, whatever room there is.
+            self.blocked = room <= 0 or self._farewell is not None
 
     def abandon(self) -> None:
         """The listener is gone: nothing more is written."""

@@ -13,7 +13,7 @@ __all__ = ["TOP_LEVELS", "build_wheel", "inspect_wheel"]
 TOP_LEVELS = ("fallback", "netem", "quicserver", "tenuto")
 
 _ENTRY_POINTS = {
-    ("console_scripts", "tenuto"): "tenuto.cli.main:main",
+    ("console_scripts", "tenuto"): "tenuto.cli.start:main",
     ("tenuto.commands", "serve"): "quicserver.command:serve",
 }
 _NO_PACKAGE_DATA = re.compile(r"(^|/)(tests?|bench|__pycache__|certs/dev)/|\.(pem|key|pyc)$")

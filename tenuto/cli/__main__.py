@@ -1,5 +1,5 @@
 """`python -m tenuto.cli`, where the console script is not on the path."""
 
-from tenuto.cli.main import main
+from tenuto.cli.start import main
 
 main()

@@ -136,13 +136,54 @@ class Session:
         Raises `RequestError`: EXPIRED_SESSION, TOO_OLD, FAR_AHEAD, BAD_REQUEST, AT_CAPACITY.
         """
         start = self.first if start is None else start
-        self._check_attach(listener, start, lead)
+        self.check_attach(listener, start, lead)
         cursor = Cursor(listener, start, lead, now, catch_up=self.limits.catch_up)
         self.cursors.append(cursor)
         self._longest_lead = max(self._longest_lead, lead or 0.0)
         self._ring.widen(self._window(self._longest_lead))
         self._life.apply(Trigger.ATTACHED, now)
         return cursor
+
+    def check_attach(self, listener: str, start: int | None, lead: float | None) -> None:
+        """Raise what `attach` would raise, and attach nobody."""
+        start = self.first if start is None else start
+        detail: dict[str, int | float | str] = {"first": self.first, "end": self.end}
+        if self.state is State.EXPIRED:
+            raise RequestError(
+                ErrorCode.EXPIRED_SESSION,
+                f"session {self.id} has expired",
+                remedy="start a new one",
+                detail={"last": self.end - 1},
+            )
+        if lead is not None and not MIN_LEAD <= lead <= MAX_LEAD:
+            raise RequestError(
+                ErrorCode.BAD_REQUEST,
+                f"a lead of {lead:g} s",
+                remedy=f"declare {MIN_LEAD:g} to {MAX_LEAD:g} seconds, or max",
+            )
+        if start < self.first:
+            raise RequestError(
+                ErrorCode.TOO_OLD,
+                f"frame {start} is no longer held",
+                remedy=f"go on from frame {self.first}",
+                detail=detail,
+            )
+        if start > self.end:
+            raise RequestError(
+                ErrorCode.FAR_AHEAD,
+                f"frame {start} lies ahead of frame {self.end}, the next to come",
+                remedy=f"ask for {self.end} or less",
+                detail=detail,
+            )
+        others = sum(cursor.listener != listener for cursor in self.cursors)
+        most = self.limits.max_listeners
+        # Whoever comes back is not one more; but nobody may come back without end.
+        if others >= most or len(self.cursors) >= 2 * most:
+            raise RequestError(
+                ErrorCode.AT_CAPACITY,
+                f"session {self.id} has {most} listeners already",
+                remedy="try again later or start another session",
+            )
 
     def detach(self, cursor: Cursor, now: float) -> None:
         """The listener is gone; its session stays for a resume."""
@@ -220,45 +261,6 @@ class Session:
         for cursor in self.cursors[: self.cursors.index(newer)]:
             if cursor.listener == newer.listener:
                 cursor.departure = cursor.departure or Departure.SUPERSEDED
-
-    def _check_attach(self, listener: str, start: int, lead: float | None) -> None:
-        detail: dict[str, int | float | str] = {"first": self.first, "end": self.end}
-        if self.state is State.EXPIRED:
-            raise RequestError(
-                ErrorCode.EXPIRED_SESSION,
-                f"session {self.id} has expired",
-                remedy="start a new one",
-                detail={"last": self.end - 1},
-            )
-        if lead is not None and not MIN_LEAD <= lead <= MAX_LEAD:
-            raise RequestError(
-                ErrorCode.BAD_REQUEST,
-                f"a lead of {lead:g} s",
-                remedy=f"declare {MIN_LEAD:g} to {MAX_LEAD:g} seconds, or max",
-            )
-        if start < self.first:
-            raise RequestError(
-                ErrorCode.TOO_OLD,
-                f"frame {start} is no longer held",
-                remedy=f"go on from frame {self.first}",
-                detail=detail,
-            )
-        if start > self.end:
-            raise RequestError(
-                ErrorCode.FAR_AHEAD,
-                f"frame {start} lies ahead of frame {self.end}, the next to come",
-                remedy=f"ask for {self.end} or less",
-                detail=detail,
-            )
-        others = sum(cursor.listener != listener for cursor in self.cursors)
-        most = self.limits.max_listeners
-        # Whoever comes back is not one more; but nobody may come back without end.
-        if others >= most or len(self.cursors) >= 2 * most:
-            raise RequestError(
-                ErrorCode.AT_CAPACITY,
-                f"session {self.id} has {most} listeners already",
-                remedy="try again later or start another session",
-            )
 
     def _window(self, longest_lead: float) -> int:
         """Frames to hold: what may be ahead, what may be unplayed, what may be asked again.

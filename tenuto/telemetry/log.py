@@ -5,21 +5,17 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import os
 import queue
 import sys
 import threading
 from datetime import UTC, datetime
 from typing import TextIO
 
-from tenuto.telemetry.events import Event, Level, describe
+from tenuto.telemetry.events import Event, describe
 
 __all__ = ["LogSink"]
 
-_LEVELS = {
-    Level.INFO: logging.INFO,
-    Level.WARNING: logging.WARNING,
-    Level.ERROR: logging.ERROR,
-}
 _MOST_LINES = 1000
 
 
@@ -34,15 +30,8 @@ class LogSink:
         self.dropped = 0
         self._role = role
         self._as_json = as_json
-        self._lines: queue.Queue[tuple[int, str] | None] = queue.Queue(_MOST_LINES)
-        self._logger = logging.getLogger(f"tenuto.{role}")
-        self._logger.propagate = False
-        self._logger.setLevel(logging.INFO)
-        handler = logging.StreamHandler(stream or sys.stderr)
-        handler.setFormatter(logging.Formatter("%(message)s"))
-        self._logger.handlers = [handler]
-        # A log that cannot be written is no reason to print a traceback into it.
-        logging.raiseExceptions = False
+        self._lines: queue.Queue[str | None] = queue.Queue(_MOST_LINES)
+        self._stream = stream or sys.stderr
         # aioquic tells of every misbehaving peer; those are counted here instead.
         logging.getLogger("quic").setLevel(logging.CRITICAL)
         self._writer = threading.Thread(target=self._write, name="log", daemon=True)
@@ -50,7 +39,7 @@ class LogSink:
 
     def __call__(self, event: Event) -> None:
         try:
-            self._lines.put_nowait((_LEVELS[event.level], self._line(event)))
+            self._lines.put_nowait(self._line(event))
         except queue.Full:
             self.dropped += 1
 
@@ -61,8 +50,23 @@ class LogSink:
         self._writer.join(patience)
 
     def _write(self) -> None:
-        while (entry := self._lines.get()) is not None:
-            self._logger.log(entry[0], "%s", entry[1])
+        while (line := self._lines.get()) is not None:
+            # A log that cannot be written is no reason to stop, or to say so in it.
+            with contextlib.suppress(OSError, ValueError):
+                self._put(f"{line}\n")
+
+    def _put(self, text: str) -> None:
+        """Past Python's own buffers: their locks, held by a write that waits, would keep the
+        process from ending.
+        """
+        try:
+            descriptor = self._stream.fileno()
+        except OSError:
+            self._stream.write(text)  # A stream in memory.
+            return
+        data = text.encode("utf-8", "backslashreplace")
+        while data:
+            data = data[os.write(descriptor, data) :]
 
     def _line(self, event: Event) -> str:
         facts = describe(event)

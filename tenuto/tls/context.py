@@ -54,6 +54,7 @@ def client_context(ca: Path | None = None) -> ssl.SSLContext:
     else:
         context = ssl.create_default_context(cadata=_authorities(ca))
     context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.hostname_checks_common_name = False  # As QUIC does it, and every browser.
     context.set_alpn_protocols(list(ALPN))
     return context
 

@@ -32,8 +32,19 @@ def load_certificate(chain_path: Path, key_path: Path, now: datetime) -> ServerC
     """A pair that both doors can serve at `now`, or a `CertificateError`."""
     certificate = read_certificate(chain_path, key_path)
     check_validity(certificate, now)
+    check_names(certificate)
     server_context(certificate)  # OpenSSL has conditions of its own, such as the size of a key
     return certificate
+
+
+def check_names(certificate: ServerCertificate) -> None:
+    """Refuse a certificate for nobody: clients ignore its common name (RFC 9525 section 2)."""
+    if not certificate.names:
+        raise CertificateError(
+            CertificateProblem.NAMELESS,
+            f"{shown(certificate.chain_path)} names no host (it has no subjectAltName)",
+            remedy="have it issued with the names that clients use, such as DNS:voice.example",
+        )
 
 
 def read_certificate(chain_path: Path, key_path: Path) -> ServerCertificate:

@@ -27,6 +27,7 @@ class CertificateProblem(StrEnum):
     UNWRITABLE = "unwritable"
     BUSY = "busy"
     BAD_NAME = "bad-name"
+    NAMELESS = "nameless"
 
 
 class CertificateError(OperatorError):

@@ -17,10 +17,10 @@ __all__ = ["check_origin"]
 def check_origin(host: str, origin: str | None, names: Collection[str]) -> None:
     """Refuse a request by its Host (or :authority) and Origin fields.
 
-    `names` are those in our certificate, in lower case; a certificate without any tells
-    nothing. Raises `RequestError`: MISDIRECTED, FOREIGN_ORIGIN.
+    `names` are those in our certificate, in lower case. Raises `RequestError`: MISDIRECTED,
+    FOREIGN_ORIGIN.
     """
-    if names and not _covers(names, _name(f"//{host}")):
+    if not _covers(names, _name(f"//{host}")):
         raise RequestError(
             ErrorCode.MISDIRECTED,
             f"this server is not {host[:100]!r}",

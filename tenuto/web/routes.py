@@ -107,6 +107,7 @@ class Routes:
                 detail={"epoch": session.epoch, "first": session.first},
             )
         if request.method == "HEAD":
+            session.check_attach(listener, start, lead)
             return _head(request)
         return self._stream(session, encoding, listener, lead, start=start)
 

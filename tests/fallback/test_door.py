@@ -352,3 +352,21 @@ async def test_a_reader_that_never_reads_is_closed_at_the_write_deadline(
     await asyncio.sleep(0.2)
     assert server._tcp.connections == 0
     raw.close()
+
+
+async def test_a_peer_that_stops_answering_at_the_end_is_no_fault_of_ours(
+    start_server: StartServer, ca_file: Path, events: list[Event]
+) -> None:
+    """It takes the last bytes and never answers close_notify."""
+    server = await start_server()
+    raw = await Raw.open(server.port, ca_file)
+    raw.writer.write(
+        get("/v1/speak?source=counting&frames=20&lead=0.2", "Connection: close\r\n").encode()
+    )
+    await raw.reader.read(100)
+    # Below TLS nothing is read or answered any more.
+    raw.writer.transport.pause_reading()  # type: ignore[attr-defined]
+    await asyncio.sleep(2.5)
+    raw.close()
+    assert not [event for event in events if isinstance(event, PeerFaulted)]
+    assert server.host.listeners == 0

@@ -17,7 +17,7 @@ Requires-Dist: espeakng-loader>=0.2; extra == 'espeak'
 """
 ENTRY_POINTS = """\
 [console_scripts]
-tenuto = tenuto.cli.main:main
+tenuto = tenuto.cli.start:main
 
 [tenuto.commands]
 serve = quicserver.command:serve
@@ -29,6 +29,7 @@ def contents() -> dict[str, str]:
     return files | {
         "quicserver/command.py": "",
         "tenuto/cli/main.py": "",
+        "tenuto/cli/start.py": "",
         f"{INFO}/METADATA": METADATA,
         f"{INFO}/entry_points.txt": ENTRY_POINTS,
         f"{INFO}/licenses/LICENSE": "",

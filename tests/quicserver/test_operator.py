@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from bench.process import ServerProcess
+from tests.support.fetch import fetch
 
 Serve = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -121,8 +123,6 @@ def test_without_the_speech_extra_other_sources_are_served(
     server = server_process()
     tone = server.get("/v1/speak?tone=440&seconds=0.1")
     assert len(tone) == 44 + 3200
-    from tests.support.fetch import fetch
-
     answer = fetch("quic", server.port, "/v1/speak?text=Hi", ca=server.ca)
     assert (answer.status, answer.json["code"]) == (503, "no-voice")
     assert "tenuto[espeak]" in answer.json["remedy"]
@@ -172,3 +172,35 @@ def test_sigterm_twice_ends_at_once(
         assert time.monotonic() - began < 5
         listener.kill()
     assert "Traceback" not in str(server.log)
+
+
+def test_a_log_that_nobody_reads_keeps_neither_audio_nor_the_end_waiting(
+    ca_file: Path,
+) -> None:
+    """The pipe is full before the first session: every later line waits or is dropped."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writer, bytes(4096))
+    os.set_blocking(writer, True)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "quicserver", "--port", str(port), "--host", "127.0.0.1"]
+    command += ["--certs-dir", str(ca_file.parent), "--test-sources"]
+    server = subprocess.Popen(command, stderr=writer)
+    os.close(writer)
+    try:
+        for _ in range(100):
+            answer = fetch("tcp", port, "/v1/speak?source=counting&frames=3", ca=ca_file)
+            if answer.status == 200:
+                break
+            time.sleep(0.1)
+        assert len(answer.body) == 44 + 3 * 640
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(8) == 0
+    finally:
+        server.kill()
+        server.wait()
+        os.close(reader)

@@ -171,6 +171,46 @@ async def test_resume_errors_are_told_apart(
 
 
 @pytest.mark.parametrize("door", DOORS)
+async def test_head_answers_as_get_would(
+    door: str, start_server: StartServer, ca_file: Path
+) -> None:
+    server = await start_server()
+    body = b'{"tone": 440, "seconds": 20}'
+    created = await fetch_soon(
+        door, server.port, "/v1/sessions", ca=ca_file, method="POST", body=body
+    )
+    audio = created.json["audio"]
+    for query in ("?from=999999", "?lead=99", "?epoch=3", "?nonsense=1", ""):
+        head = await fetch_soon(door, server.port, audio + query, ca=ca_file, method="HEAD")
+        if query:
+            get = await fetch_soon(door, server.port, audio + query, ca=ca_file)
+            assert head.status == get.status != 200, query
+        else:
+            assert head.status == 200
+    assert server.host.listeners == 0
+
+
+async def test_a_session_that_is_closed_ends_its_streams_within_a_round_trip(
+    start_server: StartServer, ca_file: Path
+) -> None:
+    server = await start_server()
+    url = f"https://localhost:{server.port}{counting(frames=3000, lead=0.5)}"
+    hearing = asyncio.create_task(hear(url, ca_file, "quic"))
+    async with asyncio.timeout(5):
+        while not server.host.tally.frames_sent:  # nobody tells
+            await asyncio.sleep(0.01)
+    (entry,) = server.host._entries.values()
+    began = asyncio.get_running_loop().time()
+    server.host.expire(entry.session)
+    _, events, end = await hearing
+    took = asyncio.get_running_loop().time() - began
+    assert isinstance(end, StreamCut)
+    assert "expired-session" in str(events)
+    # RESET_STREAM follows the NOTICE's acknowledgement, not its deadline of a second.
+    assert took < 0.8
+
+
+@pytest.mark.parametrize("door", DOORS)
 async def test_sequences_cross_the_wrap_unseen(
     door: TransportChoice, start_server: StartServer, ca_file: Path
 ) -> None:

@@ -276,7 +276,11 @@ def test_both_ends_belong_to_the_validity(tmp_path: Path) -> None:
 
 
 def test_no_names_at_all(tmp_path: Path) -> None:
-    assert load_certificate(*make_pair(tmp_path, names=[]).paths, NOW).names == ()
+    paths = make_pair(tmp_path, names=[]).paths
+    assert read_certificate(*paths).names == ()
+    with pytest.raises(CertificateError, match="subjectAltName") as caught:
+        load_certificate(*paths, NOW)
+    assert caught.value.problem is CertificateProblem.NAMELESS
 
 
 @needs_openssl
