@@ -45,12 +45,34 @@ def refused(result: subprocess.CompletedProcess[str], *words: str) -> None:
     assert "Traceback" not in result.stderr
 
 
+def take_port(host: str, kind: socket.SocketKind) -> socket.socket:
+    """Hold a port for one protocol that is free for the other on both loopback addresses.
+
+    Below the range that the system gives to others at any moment (RFC 6056).
+    """
+    for port in range(20000 + os.getpid() % 5000, 30000):
+        held = []
+        try:
+            for address in ("127.0.0.1", "::1"):
+                for each in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+                    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+                    held.append(socket.socket(family, each))
+                    held[-1].bind((address, port))
+        except OSError:
+            for one in held:
+                one.close()
+            continue
+        taken = held.pop(("127.0.0.1", "::1").index(host) * 2 + (kind == socket.SOCK_DGRAM))
+        for one in held:
+            one.close()
+        return taken
+    raise AssertionError("no port is free")
+
+
 @pytest.mark.parametrize("kind", [socket.SOCK_STREAM, socket.SOCK_DGRAM])
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_a_port_in_use_is_named(serve: Serve, kind: socket.SocketKind, host: str) -> None:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, kind) as taken:
-        taken.bind((host, 0))
+    with take_port(host, kind) as taken:
         if kind == socket.SOCK_STREAM:
             taken.listen()
         port = taken.getsockname()[1]
@@ -184,8 +206,7 @@ def test_a_log_that_nobody_reads_keeps_neither_audio_nor_the_end_waiting(
         while True:
             os.write(writer, bytes(4096))
     os.set_blocking(writer, True)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
+    with take_port("127.0.0.1", socket.SOCK_STREAM) as free:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "quicserver", "--port", str(port), "--host", "127.0.0.1"]
     command += ["--certs-dir", str(ca_file.parent), "--test-sources"]
