@@ -24,7 +24,15 @@ from tenuto.tls import (
     server_context,
 )
 from tenuto.tls.issue import Issued, issue_leaf
-from tests.tls.pairs import anyone, handshake, make_leaf, make_pair, rsa_key
+from tests.tls.pairs import (
+    anyone,
+    handshake,
+    make_leaf,
+    make_pair,
+    needs_openssl,
+    openssl,
+    rsa_key,
+)
 
 # OpenSSL verifies by the real clock, so these pairs are valid by it.
 REAL_NOW = datetime.now(UTC)
@@ -234,3 +242,19 @@ def test_ca_with_other_line_endings_beside_its_key(tmp_path: Path) -> None:
     text = (tmp_path / "ca-key.pem").read_bytes() + dev.ca_path.read_bytes()
     bundle.write_bytes(text.replace(b"\n", b"\r\n"))
     assert handshake(server, client_context(bundle)).version == "TLSv1.3"
+
+
+@needs_openssl
+def test_a_common_name_vouches_for_nobody(tmp_path: Path) -> None:
+    """As over QUIC; with a subjectAltName the same pair would do."""
+    chain, key = tmp_path / "n.crt", tmp_path / "n.key"
+    kind = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1")
+    for names, trusted in (((), False), (("-addext", "subjectAltName=DNS:localhost"), True)):
+        subject = ("-subj", "/CN=localhost", *names)
+        openssl("req", "-x509", *kind, *subject, "-keyout", key, "-out", chain)
+        server = server_context(read_certificate(chain, key))
+        if trusted:
+            assert handshake(server, client_context(chain)).version == "TLSv1.3"
+        else:
+            with pytest.raises(ssl.SSLCertVerificationError, match="[Hh]ostname"):
+                handshake(server, client_context(chain))
