@@ -120,20 +120,19 @@ class Reception:
             self.next_sequence = sequence
 
     def _judge(self, end: End) -> Finished | Incomplete:
-        """Hold END's totals, which count the epoch from its base, against what came.
-
-        Frames that were skipped count as full ones: only an epoch's last frame is short.
-        """
+        """Hold END's totals, which count the epoch from its base, against what came."""
         if self.format is None:
             raise RemoteProtocolError("END came before FORMAT")
         missing = self.format.epoch_base + end.frames - self.next_sequence
         if missing > 0:
             return Incomplete(f"END counts {end.frames} frames, of which {missing} did not come")
-        samples = self._epoch_samples + self._skipped * self.format.audio.samples_per_frame
-        if missing < 0 or (samples != end.samples and not self.gaps):
+        # Of frames that were skipped nobody here knows how long they were: those before a new
+        # format may be short, like the last one.
+        whole = not self._skipped
+        if missing < 0 or (whole and self._epoch_samples != end.samples):
             raise RemoteProtocolError(
                 f"END counts {end.frames} frames and {end.samples} samples, but "
-                f"{end.frames - missing} and {samples} came"
+                f"{end.frames - missing} and {self._epoch_samples} came"
             )
         return Finished(self.received, self.samples)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_left
 from collections import deque
 from collections.abc import AsyncIterator
 
 from tenuto.client.errors import LegError, StreamCut
-from tenuto.client.events import Cut, Event, EventLog
+from tenuto.client.events import Cut, Event, EventLog, FormatAnnounced
 from tenuto.client.exchange import Leg, Response, Timings, Transport
 from tenuto.client.problem import error_code
 from tenuto.client.reception import Incomplete, Reception
@@ -35,16 +36,21 @@ class Stream(AsyncIterator[Frame]):
         self._events = events
         self._reception = Reception()
         self._frames: deque[Frame] = deque()
+        self._format: AudioFormat | None = None
+        self._changes: deque[FormatAnnounced] = deque()
+        """Formats of frames that are held here, but the first one's."""
         self._ending: TenutoError | StopAsyncIteration | None = None
         self.timings = timings
 
     @property
     def format(self) -> AudioFormat:
-        """What the samples are; a later FORMAT may change it (`FormatAnnounced`)."""
-        announced = self._reception.format
-        if announced is None:
+        """What the samples of the frame are that was yielded last, or of the first one.
+
+        A session may change its format between two frames.
+        """
+        if self._format is None:
             raise ValueError("the stream has not announced its format yet")
-        return announced.audio
+        return self._format
 
     @property
     def transport(self) -> Transport:
@@ -97,8 +103,10 @@ class Stream(AsyncIterator[Frame]):
 
     @property
     def ready(self) -> int:
-        """Frames that the next steps of the iteration give without waiting."""
-        return len(self._frames)
+        """Frames of the present format that the next steps give without waiting."""
+        if not self._changes or not self._frames:
+            return len(self._frames)
+        return bisect_left(self._frames, self._changes[0].sequence, key=_sequence)
 
     @property
     def complete(self) -> bool:
@@ -125,7 +133,10 @@ class Stream(AsyncIterator[Frame]):
             if self._ending is not None:
                 raise self._ending
             await self._fill()
-        return self._frames.popleft()
+        frame = self._frames.popleft()
+        while self._changes and self._changes[0].sequence <= frame.sequence:
+            self._format = self._changes.popleft().audio
+        return frame
 
     async def _fill(self) -> None:
         try:
@@ -151,12 +162,27 @@ class Stream(AsyncIterator[Frame]):
             self.timings.first_frame = self._elapsed()
         self._frames.extend(frames)
         for event in events:
-            self._events.add(event)
+            self._note(event)
         finished = self._reception.finished
         if isinstance(finished, Incomplete):
             self._cut(finished.reason)
         elif finished is not None:
             self._ending = StopAsyncIteration()
+
+    def _note(self, event: Event) -> None:
+        if isinstance(event, FormatAnnounced):
+            if self._format is None:
+                self._format = event.audio
+            else:
+                self._change(event)
+        self._events.add(event)
+
+    def _change(self, event: FormatAnnounced) -> None:
+        """At most one for each frame held: one that no frame followed is forgotten."""
+        newest = self._frames[-1].sequence if self._frames else -1
+        if self._changes and self._changes[-1].sequence > newest:
+            self._changes.pop()
+        self._changes.append(event)
 
     def _cut(self, reason: str, reset: ErrorCode | None = None) -> None:
         notice = self._reception.notice
@@ -175,3 +201,7 @@ class Stream(AsyncIterator[Frame]):
 
     def _elapsed(self) -> float:
         return asyncio.get_running_loop().time() - self._started
+
+
+def _sequence(frame: Frame) -> int:
+    return frame.sequence

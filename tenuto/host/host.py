@@ -12,17 +12,20 @@ from typing import NoReturn, Protocol
 from tenuto.errors import ErrorCode, RequestError, TenutoError
 from tenuto.host.producer import Producer
 from tenuto.host.tick import Tick
-from tenuto.media import Frame
+from tenuto.media import AudioFormat, Frame
 from tenuto.session import Cursor, Session, SessionLimits, State
 from tenuto.session.limits import DEFAULT_LEAD
 from tenuto.sources.base import Source
-from tenuto.telemetry.events import Event, SessionClosed, SessionOpened
+from tenuto.telemetry.events import Event, SessionClosed, SessionOpened, SourceStuck
 from tenuto.telemetry.faults import describe_fault
 
 __all__ = ["Reader", "SessionHost", "Tally"]
 
 MAX_TOMBSTONES = 4096
 """Expired sessions whose last sequence is still known, so that 410 can name it."""
+
+CLOSING = 1.0
+"""Seconds that sources have for their `finally` when the server stops."""
 
 _SWEEP_TICKS = 5
 
@@ -46,6 +49,8 @@ class Tally:
     sessions_evicted: int = 0
     frames_produced: int = 0
     frames_sent: int = 0
+    frames_dropped: int = 0
+    """Left out for listeners of live sessions that were too slow."""
     listeners_attached: int = 0
     sources_failed: int = 0
 
@@ -108,6 +113,7 @@ class SessionHost:
             self.now(),
             limits=self.limits,
             start=self._first_sequence,
+            live=not source.pausable,
         )
         self._reserve(session.footprint)
         entry = _Entry(session)
@@ -121,14 +127,26 @@ class SessionHost:
             on_append=self._appended,
             on_end=self._ended,
             on_fault=self._source_fault,
+            on_reformat=self._reformat,
         )
         self.tick.start()
         return session
 
     @property
     def held(self) -> int:
-        """Bytes of audio that all sessions together may come to hold."""
-        return sum(entry.session.footprint for entry in self._entries.values())
+        """Bytes of audio that all sessions together may come to hold, what their sources gave
+        too early included.
+        """
+        return sum(
+            entry.session.footprint + (entry.producer.held if entry.producer else 0)
+            for entry in self._entries.values()
+        )
+
+    def _reformat(self, session: Session, audio: AudioFormat) -> None:
+        wider = session.widening(audio)
+        if wider:
+            self._reserve(wider, keep=session)
+        session.reformat(audio)
 
     def _reserve(self, size: int, *, keep: Session | None = None) -> None:
         """Make room for so many bytes more; idle sessions go first, save the one in hand."""
@@ -208,7 +226,9 @@ class SessionHost:
 
     def take(self, session: Session, cursor: Cursor, most: int) -> list[Frame]:
         """`Session.take` at the present time; the producer learns that there is room."""
+        before = session.dropped
         frames = session.take(cursor, self.now(), most)
+        self.tally.frames_dropped += session.dropped - before
         if frames:
             self.tally.frames_sent += len(frames)
             entry = self._entries.get(session.id)
@@ -242,14 +262,21 @@ class SessionHost:
             self._bury(entry, "closed")
 
     async def close(self) -> None:
-        """Cancel every producer and wait until its `finally` has run."""
+        """Cancel every producer and wait until its `finally` has run.
+
+        But not for ever: a source that will not end is named in an event and left behind.
+        """
         self.tick.stop()
-        producers = [entry.producer for entry in self._entries.values() if entry.producer]
+        producers = {
+            id: entry.producer for id, entry in self._entries.items() if entry.producer is not None
+        }
         for entry in list(self._entries.values()):
             entry.session.close(self.now())
             self._bury(entry, "closed")
-        for producer in producers:
-            await producer.wait()
+        deadline = self.now() + CLOSING
+        for id, producer in producers.items():
+            if not await producer.wait(max(0.0, deadline - self.now())):
+                self._on_event(SourceStuck(id, producer.kind, CLOSING))
 
     def _on_tick(self, now: float) -> None:
         for entry in list(self._entries.values()):

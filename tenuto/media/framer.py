@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tenuto.media.format import AudioFormat
 
-__all__ = ["Framer", "Piece"]
+__all__ = ["MAX_MARKS", "Framer", "Piece"]
+
+MAX_MARKS = 64
+"""Text offsets of one frame; of more the last are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,7 @@ class Framer:
         self.format = format
         self.stray_bytes = 0
         self._rest = b""
-        self._marks: list[int] = []
+        self._marks: deque[int] = deque(maxlen=MAX_MARKS)
 
     def mark(self, text_offset: int) -> None:
         """Text at this offset (code points) begins to sound with the next byte pushed."""
@@ -52,13 +56,23 @@ class Framer:
         self._rest = run[cut:]
 
     def finish(self) -> Piece | None:
-        """The last partial frame with its true length, or None where nothing is left."""
+        """The last partial frame with its true length, or None where nothing is left.
+
+        Marks that no byte has followed stay for what is pushed next.
+        """
         stray = len(self._rest) % self.format.bytes_per_sample
         self.stray_bytes += stray
         payload = self._rest[: len(self._rest) - stray]
         self._rest = b""
         return self._piece(payload) if payload else None
 
+    def reformat(self, format: AudioFormat) -> Piece | None:
+        """What is pushed from now on is of this format; returns what `finish` does."""
+        tail = self.finish()
+        self.format = format
+        return tail
+
     def _piece(self, payload: bytes) -> Piece:
-        marks, self._marks = tuple(self._marks), []
+        marks = tuple(self._marks)
+        self._marks.clear()
         return Piece(payload, len(payload) // self.format.bytes_per_sample, marks)

@@ -87,6 +87,13 @@ class Cursor:
         self.next = until
         self.pace.sent(until, now)
 
+    def jump(self, to: int, now: float) -> None:
+        """Leave out what lies before frame `to`; playing begins anew there."""
+        if self.next == self.start:
+            self.start = to
+        self.next = to
+        self.pace = PlayoutEstimate(to, now)
+
     def _credit_now(self, now: float) -> float:
         """Frames by which a listener may catch up: a bucket of `catch_up`, as many per frame."""
         earned = (now - self._credit_at) / FRAME_DURATION * self._rate

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["DEFAULT_LEAD", "MAX_LEAD", "MIN_LEAD", "SessionLimits"]
+__all__ = ["DEFAULT_LEAD", "LIVE_LEAD", "MAX_LEAD", "MIN_LEAD", "SessionLimits"]
 
 DEFAULT_LEAD = 2.0
 """Seconds ahead of real time that a `gapless` listener is sent when it declares nothing."""
+
+LIVE_LEAD = 0.200
+"""The same for a live source, which is never far ahead of anybody."""
 
 MIN_LEAD = 0.100
 """The least lead: a chunk of the TCP door, and more than a late tick."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from tenuto.errors import ErrorCode, RequestError, TenutoError
 from tenuto.media import FRAME_DURATION, AudioFormat, Frame, Piece
 from tenuto.session.cursor import Cursor, Departure
+from tenuto.session.formats import Formats, Span
 from tenuto.session.lifecycle import Lifecycle, State, Trigger
-from tenuto.session.limits import DEFAULT_LEAD, MAX_LEAD, MIN_LEAD, SessionLimits
+from tenuto.session.limits import DEFAULT_LEAD, LIVE_LEAD, MAX_LEAD, MIN_LEAD, SessionLimits
 from tenuto.session.ring import Ring
 
 __all__ = ["Session"]
@@ -17,6 +18,9 @@ class Session:
 
     The producer appends while `wants_more()`; senders `take` frames for their cursor; the
     owner calls `check` by `deadline`. Sequences count from `start` and never restart.
+
+    A `live` session has a source that cannot wait: it is always given more, whoever listens,
+    and a listener that falls out of the window goes on near the newest frame.
     """
 
     def __init__(
@@ -27,9 +31,10 @@ class Session:
         *,
         limits: SessionLimits | None = None,
         start: int = 0,
+        live: bool = False,
     ) -> None:
         self.id = id
-        self.audio = audio
+        self.live = live
         self.limits = limits or SessionLimits()
         self.epoch = 0
         self.base = start
@@ -39,6 +44,8 @@ class Session:
         """The source has given all it had."""
         self.failure: TenutoError | None = None
         """Why the source gave up, if it did."""
+        self.dropped = 0
+        """Frames that listeners of a live session missed, because they were too slow for it."""
         self.cursors: list[Cursor] = []
         self.frontier = start
         """One past the highest sequence that any listener was sent."""
@@ -47,6 +54,7 @@ class Session:
         self._filling = True
         self._longest_lead = DEFAULT_LEAD
         self._ring = Ring(self._window(self._longest_lead), start)
+        self._formats = Formats(audio, start)
         self._life = Lifecycle(self.limits, now)
 
     # Memory
@@ -55,12 +63,36 @@ class Session:
     def footprint(self) -> int:
         """Bytes of audio it may come to hold; those it does hold once nothing will follow."""
         frames = len(self._ring) if self.done else self._ring.capacity
-        return frames * self.audio.frame_size
+        return frames * self._formats.largest
 
     def growth(self, lead: float | None) -> int:
         """Bytes by which a listener with this lead would widen the window."""
         longest = max(self._longest_lead, lead or 0.0)
-        return (self._window(longest) - self._ring.capacity) * self.audio.frame_size
+        return (self._window(longest) - self._ring.capacity) * self._formats.largest
+
+    # Format
+
+    @property
+    def audio(self) -> AudioFormat:
+        """The format of the newest frame, or of the next where `reformat` has just changed it."""
+        return self._formats.newest.audio
+
+    @property
+    def reformatted(self) -> int:
+        """The first frame of the newest format: with nothing before it the session's first."""
+        return self._formats.newest.sequence
+
+    def format_at(self, sequence: int) -> Span:
+        """The format of a frame that is held or comes next."""
+        return self._formats.at(sequence)
+
+    def widening(self, audio: AudioFormat) -> int:
+        """Bytes by which frames of this format would widen the footprint."""
+        return max(0, audio.frame_size - self._formats.largest) * self._ring.capacity
+
+    def reformat(self, audio: AudioFormat) -> None:
+        """The frames appended from now on are of this format."""
+        self._formats.change(self.end, audio)
 
     # Production
 
@@ -87,8 +119,10 @@ class Session:
         """May the producer append one more frame now?
 
         Filling stops 400 ms beyond the frontier and starts again at 200 ms (by default), so
-        a source works in runs instead of being woken for every frame.
+        a source works in runs instead of being woken for every frame. A live one never stops.
         """
+        if self.live:
+            return not self.done
         if self.done or self.state not in (State.NEW, State.PLAYING):
             return False
         ahead = self.end - self.frontier
@@ -105,10 +139,11 @@ class Session:
         """
         if self.done:
             raise ValueError(f"session {self.id}: produced after its end")
-        if self.end - self.frontier > self._high:
+        if not self.live and self.end - self.frontier > self._high:
             raise ValueError(f"session {self.id}: produced beyond its high watermark")
         frame = Frame(self._ring.end, piece.payload, piece.samples, piece.marks)
         self._ring.append(frame)
+        self._formats.forget(self._ring.first)
         self.samples += piece.samples
         return frame
 
@@ -130,13 +165,14 @@ class Session:
         start: int | None = None,
         lead: float | None = DEFAULT_LEAD,
     ) -> Cursor:
-        """A cursor at frame `start` (default: the oldest there is).
+        """A cursor at frame `start`: by default the oldest there is, in a live session one that
+        lies a lead behind the newest.
 
         An older cursor of the same listener goes on until this one takes its first frame.
         Raises `RequestError`: EXPIRED_SESSION, TOO_OLD, FAR_AHEAD, BAD_REQUEST, AT_CAPACITY.
         """
-        start = self.first if start is None else start
         self.check_attach(listener, start, lead)
+        start = self._default_start(lead) if start is None else start
         cursor = Cursor(listener, start, lead, now, catch_up=self.limits.catch_up)
         self.cursors.append(cursor)
         self._longest_lead = max(self._longest_lead, lead or 0.0)
@@ -199,8 +235,7 @@ class Session:
         """
         if cursor.departure is not None or self.state is State.PAUSED:
             return []
-        if cursor.next < self._ring.first:
-            cursor.departure = Departure.FELL_BEHIND
+        if cursor.next < self._ring.first and not self._catch_up(cursor, now):
             return []
         count = min(most, cursor.due(now, self.end))
         if count <= 0:
@@ -261,6 +296,22 @@ class Session:
         for cursor in self.cursors[: self.cursors.index(newer)]:
             if cursor.listener == newer.listener:
                 cursor.departure = cursor.departure or Departure.SUPERSEDED
+
+    def _default_start(self, lead: float | None) -> int:
+        """Where a listener begins that does not say: from a live source it wants the present."""
+        if not self.live:
+            return self.first
+        return max(self.first, self.end - _frames(LIVE_LEAD if lead is None else lead))
+
+    def _catch_up(self, cursor: Cursor, now: float) -> bool:
+        """Its next frame is gone: a live listener leaves out what it missed, another departs."""
+        if not self.live:
+            cursor.departure = Departure.FELL_BEHIND
+            return False
+        to = self._default_start(cursor.lead)
+        self.dropped += to - cursor.next
+        cursor.jump(to, now)
+        return True
 
     def _window(self, longest_lead: float) -> int:
         """Frames to hold: what may be ahead, what may be unplayed, what may be asked again.

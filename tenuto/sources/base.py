@@ -34,11 +34,26 @@ class Source(Protocol):
         ...
 
     @property
-    def format(self) -> AudioFormat: ...
+    def format(self) -> AudioFormat:
+        """Of the first byte."""
+        ...
 
-    def stream(self) -> AsyncGenerator[bytes | Mark, None]:
-        """Runs of at most MAX_RUN_SIZE bytes, cut anywhere, and marks between them.
+    @property
+    def pausable(self) -> bool:
+        """Can it wait until it is pulled again? If not it is live: what nobody takes in time
+        is dropped by the session, the oldest first.
+        """
+        ...
 
+    @property
+    def patience(self) -> float | None:
+        """Seconds that its next run may take before it counts as failed; None: no bound."""
+        ...
+
+    def stream(self) -> AsyncGenerator[bytes | Mark | AudioFormat, None]:
+        """Runs of at most MAX_RUN_SIZE bytes, cut anywhere, and what belongs between them.
+
+        A mark is for the byte behind it; an AudioFormat says what the bytes behind it are.
         Called once. Cancellation and `aclose()` run its `finally` blocks and free the
         engine behind it within one frame.
         """

@@ -85,6 +85,14 @@ class CountingSource:
             raise RequestError(ErrorCode.BAD_REQUEST, "a frame is too small for its number")
 
     @property
+    def pausable(self) -> bool:
+        return True
+
+    @property
+    def patience(self) -> float | None:
+        return None
+
+    @property
     def kind(self) -> str:
         return "counting"
 

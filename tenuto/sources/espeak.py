@@ -38,6 +38,14 @@ class SpeechSource:
     engine: Engine
 
     @property
+    def pausable(self) -> bool:
+        return True
+
+    @property
+    def patience(self) -> float | None:
+        return 60.0
+
+    @property
     def kind(self) -> str:
         return "speech"
 

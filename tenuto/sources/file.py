@@ -35,6 +35,14 @@ class FileSource:
     identity: tuple[int, int]
 
     @property
+    def pausable(self) -> bool:
+        return True
+
+    @property
+    def patience(self) -> float | None:
+        return 30.0
+
+    @property
     def kind(self) -> str:
         return "file"
 

@@ -49,6 +49,14 @@ class ToneSource:
         object.__setattr__(self, "format", AudioFormat(self.rate, self.channels))
 
     @property
+    def pausable(self) -> bool:
+        return True
+
+    @property
+    def patience(self) -> float | None:
+        return 10.0
+
+    @property
     def kind(self) -> str:
         return "tone"
 

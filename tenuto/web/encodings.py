@@ -12,7 +12,7 @@ import numpy as np
 from tenuto.errors import TenutoError
 from tenuto.media import AudioFormat, Frame
 from tenuto.session import Cursor, Session
-from tenuto.wire import MEDIA_TYPE, VERSION, End, Format, Notice, RecordEncoder
+from tenuto.wire import MEDIA_TYPE, VERSION, End, Format, Gap, Notice, RecordEncoder
 
 __all__ = ["L16", "Encoding", "Records", "Wav", "wav_header"]
 
@@ -58,21 +58,43 @@ class Records:
         self._session = session
         self._cursor = cursor
         self._encoder = RecordEncoder()
+        self._chunk_frames = 1
+        self._next = cursor.next
+        self._span = session.format_at(cursor.next)
 
     def begin(self, chunk_frames: int) -> bytes:
-        session = self._session
-        return self._encoder.format(
-            Format(
-                session.audio,
-                self._cursor.next,
-                epoch=session.epoch,
-                epoch_base=session.base,
-                chunk_frames=chunk_frames,
-            )
-        )
+        self._chunk_frames = chunk_frames
+        return self._format()
 
     def frames(self, frames: Sequence[Frame]) -> bytes:
-        return b"".join(map(self._encoder.frame, frames))
+        parts: list[bytes] = []
+        for frame in frames:
+            if frame.sequence > self._next:
+                # A listener of a live session left out what it was too slow for.
+                missing = frame.sequence - self._next
+                parts.append(self._encoder.gap(Gap(self._next, missing)))
+                self._next = frame.sequence
+            if self._session.reformatted > self._span.sequence:
+                span = self._session.format_at(frame.sequence)
+                if span.id != self._span.id:
+                    self._span = span
+                    parts.append(self._format())
+            parts.append(self._encoder.frame(frame))
+            self._next += 1
+        return b"".join(parts)
+
+    def _format(self) -> bytes:
+        """What the frames from the next one on are."""
+        return self._encoder.format(
+            Format(
+                self._span.audio,
+                self._next,
+                epoch=self._session.epoch,
+                epoch_base=self._session.base,
+                format_id=self._span.id & 0xFF,
+                chunk_frames=self._chunk_frames,
+            )
+        )
 
     def keepalive(self) -> bytes:
         return self._encoder.keepalive()

@@ -16,6 +16,8 @@ from tenuto.sources import CountingSource
 from tenuto.sources.base import Mark
 from tenuto.telemetry.events import Event, PeerFaulted, SessionClosed, SessionOpened
 
+Script = Callable[[], AsyncGenerator[bytes | Mark | AudioFormat, None]]
+
 
 class Woken:
     """A reader that only counts."""
@@ -36,8 +38,12 @@ class Scripted:
 
     kind = "scripted"
     format = AudioFormat()
+    pausable = True
+    patience = None
 
-    def __init__(self, script: Callable[[], AsyncGenerator[bytes | Mark, None]]) -> None:
+    def __init__(
+        self, script: Callable[[], AsyncGenerator[bytes | Mark | AudioFormat, None]]
+    ) -> None:
         self.stream = script
 
 
@@ -172,7 +178,7 @@ async def test_tombstones_are_bounded() -> None:
 
 
 async def test_a_source_that_raises_fails_its_session_and_is_told_once() -> None:
-    async def broken() -> AsyncGenerator[bytes | Mark, None]:
+    async def broken() -> AsyncGenerator[bytes | Mark | AudioFormat, None]:
         yield bytes(1000)
         raise ZeroDivisionError("a model's own business")
 
@@ -180,7 +186,7 @@ async def test_a_source_that_raises_fails_its_session_and_is_told_once() -> None
     host = SessionHost(on_event=events.append)
     session = host.open(Scripted(broken))
     await until(lambda: session.failure is not None)
-    assert session.end == 1
+    assert session.end == 2
     assert session.failure is not None
     assert session.failure.code is ErrorCode.SOURCE_FAILED
     assert "ZeroDivisionError" not in str(session.failure)
@@ -193,7 +199,7 @@ async def test_a_source_that_raises_fails_its_session_and_is_told_once() -> None
 
 
 async def test_a_source_error_is_passed_on_as_it_is() -> None:
-    async def failing() -> AsyncGenerator[bytes | Mark, None]:
+    async def failing() -> AsyncGenerator[bytes | Mark | AudioFormat, None]:
         yield bytes(640)
         raise SourceError("the engine has no more credits", remedy="buy some")
 
@@ -208,7 +214,7 @@ async def test_a_source_error_is_passed_on_as_it_is() -> None:
 async def test_a_source_that_yields_at_once_is_held_back(size: int) -> None:
     yielded = 0
 
-    async def eager() -> AsyncGenerator[bytes | Mark, None]:
+    async def eager() -> AsyncGenerator[bytes | Mark | AudioFormat, None]:
         nonlocal yielded
         while True:
             yielded += size

@@ -25,6 +25,7 @@ async def hear(source: Source) -> Heard:
         if isinstance(item, Mark):
             heard.marks.append((item.text_offset, position))
             continue
+        assert isinstance(item, bytes)
         assert 0 < len(item) <= MAX_RUN_SIZE
         heard.runs.append(len(item))
         parts.append(item)

@@ -18,6 +18,7 @@ __all__ = [
     "ServerStopped",
     "SessionClosed",
     "SessionOpened",
+    "SourceStuck",
     "describe",
 ]
 
@@ -59,6 +60,16 @@ class SessionClosed(Event):
     session: str
     frames: int
     outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStuck(Event):
+    """A source was cancelled and has not ended since; the server stops without it."""
+
+    level: ClassVar[Level] = Level.ERROR
+    session: str
+    source: str
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
