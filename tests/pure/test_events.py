@@ -11,6 +11,7 @@ from tenuto.telemetry.events import (
     ServerStopped,
     SessionClosed,
     SessionOpened,
+    SourceOffPace,
     describe,
 )
 
@@ -32,6 +33,7 @@ def test_an_event_is_described_by_its_name_and_fields_in_order() -> None:
         (DoorOpened("quic", "[::1]:4433", 0), Level.INFO),
         (SessionOpened("id", "tone", 16000, 1), Level.INFO),
         (SessionClosed("id", 5, "finished"), Level.INFO),
+        (SourceOffPace("stdin", 16000, 44100), Level.WARNING),
         (ConnectionRefused("tcp", "full"), Level.WARNING),
         (PeerFaulted("quic", "ValueError", "frame.py:1"), Level.ERROR),
         (CertificateReplaced("ab", "2030-01-01"), Level.INFO),

@@ -12,6 +12,7 @@ from tenuto.telemetry.events.facts import (
     ServerStopped,
     SessionClosed,
     SessionOpened,
+    SourceOffPace,
     describe,
 )
 
@@ -27,5 +28,6 @@ __all__ = [
     "ServerStopped",
     "SessionClosed",
     "SessionOpened",
+    "SourceOffPace",
     "describe",
 ]

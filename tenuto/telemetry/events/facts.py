@@ -18,6 +18,7 @@ __all__ = [
     "ServerStopped",
     "SessionClosed",
     "SessionOpened",
+    "SourceOffPace",
     "describe",
 ]
 
@@ -59,6 +60,16 @@ class SessionClosed(Event):
     session: str
     frames: int
     outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOffPace(Event):
+    """Live audio comes at another rate than it claims; said once per session. In samples/s."""
+
+    level: ClassVar[Level] = Level.WARNING
+    source: str
+    announced: int
+    measured: int
 
 
 @dataclass(frozen=True, slots=True)
