@@ -57,6 +57,10 @@ class ServerSettings:
                 f"media folder {self.media} does not exist", remedy="make it or name another"
             )
 
+        if self.stdin not in (None, "live", "pausable"):
+            raise OperatorError(
+                f"standard input as {self.stdin!r}", remedy="serve it live or pausable"
+            )
         if self.stdin_format is not None and self.stdin is None:
             raise OperatorError(
                 "a format of standard input, which is not served",

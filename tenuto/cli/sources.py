@@ -70,6 +70,10 @@ def _print_sources(console: Console, listed: list[ListedSource]) -> None:
     for source in listed:
         overview.add_row(source["source"], source["help"], _live(source), _here(source))
     console.print(overview)
+    for source in listed:
+        if source["remedy"]:
+            line = f"No {source['source']} here: {source['remedy']}\n"
+            console.print(line, markup=False, soft_wrap=True)
     for kind in KINDS:
         if not kind.parameters:
             continue
@@ -107,5 +111,5 @@ def _live(source: ListedSource) -> str:
 
 def _here(source: ListedSource) -> str:
     if not source["available"]:
-        return f"no: {source['remedy']}"
+        return "no"
     return f"with {source['needs']}" if source["needs"] else "yes"

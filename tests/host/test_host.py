@@ -259,3 +259,22 @@ async def test_paused_sessions_produce_and_give_nothing() -> None:
     assert len(host.take(session, cursor, 100)) == 20
     await until(lambda: session.end == 40)
     await host.close()
+
+
+async def test_a_shared_source_has_one_session_as_long_as_it_goes_on() -> None:
+    host = SessionHost()
+    assert host.shared("radio") is None
+    first = host.open(CountingSource(frames=25), shared="radio")
+    unused = CountingSource()
+    assert host.open(unused, shared="radio") is first is host.shared("radio")
+    assert host.open(CountingSource(), shared="other") is not first
+    assert host.open(CountingSource()) is not first
+    cursor = host.attach(first, "a", lead=None)
+    host.serve(first, cursor, Woken())
+    while not first.done:
+        host.take(first, cursor, 20)
+        await asyncio.sleep(0.01)
+    assert host.shared("radio") is None
+    assert host.open(CountingSource(), shared="radio") is not first
+    assert unused.produced == 0
+    await host.close()
