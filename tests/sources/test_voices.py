@@ -21,11 +21,11 @@ async def picked(language: str | None = None, name: str | None = None) -> str:
 
 
 def pitch_of(audio: bytes) -> float:
-    """The fundamental in Hz, by autocorrelation of the loudest half second."""
+    """The fundamental in Hz, by autocorrelation: the median over the louder half of it."""
     samples = np.frombuffer(audio, "<i2").astype(float)
     blocks = [samples[n : n + 2205] for n in range(0, len(samples) - 2205, 2205)]
     found = []
-    for block in sorted(blocks, key=lambda each: -float((each**2).sum()))[:8]:
+    for block in sorted(blocks, key=lambda each: -float((each**2).sum()))[: len(blocks) // 2]:
         spectrum = np.fft.rfft(block * np.hanning(len(block)), 8192)
         wave = np.fft.irfft(np.abs(spectrum) ** 2)
         low, high = 22050 // 500, 22050 // 50
