@@ -20,10 +20,10 @@ __all__ = ["ServerProcess"]
 class ServerProcess:
     """`tenuto serve --port 0 …`; its port is read from its own log."""
 
-    def __init__(self, certificates: Path, *options: str) -> None:
+    def __init__(self, certificates: Path, *options: str, stdin: int | None = None) -> None:
         command = [sys.executable, "-m", "quicserver", "--port", "0", "--log", "json"]
         command += ["--certs-dir", str(certificates), "--test-sources", *options]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(command, stdin=stdin, stderr=subprocess.PIPE, text=True)
         self.log: list[dict[str, Any]] = []
         self._lines: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         # Read on, so that a full pipe never stops the server.

@@ -22,13 +22,14 @@ from tenuto.errors import ErrorCode, RequestError
 from tenuto.host import SessionHost
 from tenuto.policy import QuicShare
 from tenuto.settings import ServerSettings
-from tenuto.sources import MediaFolder, shared_engine
+from tenuto.sources import MediaFolder, PumpTally, StandardInput, shared_engine
 from tenuto.telemetry.events import (
     CertificateKept,
     CertificateReplaced,
     DoorOpened,
     Event,
     ServerStopped,
+    SourceOffPace,
 )
 from tenuto.telemetry.metrics import Metrics, Reading, counters
 from tenuto.tls import (
@@ -64,6 +65,7 @@ class Server:
         self._draining = False
         self._started = time.monotonic()
         self._quic: QuicListener | None = None
+        self._stdin: StandardInput | None = None
         self._metrics = Metrics(self._read_metrics)
 
     async def start(self) -> None:
@@ -75,6 +77,7 @@ class Server:
             max_half_open_per_address=settings.max_half_open_per_address,
             idle_timeout=settings.idle_timeout,
         )
+        self._stdin = self._standard_input()
         self._tcp_limits = TcpLimits(max_connections=settings.max_connections)
         bound = bind_all(
             settings.hosts,
@@ -154,6 +157,7 @@ class Server:
             self.host,
             WebOptions(
                 media=MediaFolder(settings.media) if settings.media else None,
+                stdin=self._stdin,
                 test_sources=settings.test_sources,
                 offer=self._offer,
                 certificate_hashes=self._hashes,
@@ -182,6 +186,18 @@ class Server:
         for each in bound.udp:
             granted = each.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
             self._opened("quic", each.getsockname(), granted)
+
+    def _standard_input(self) -> StandardInput | None:
+        settings = self.settings
+        if settings.stdin is None:
+            return None
+        return StandardInput(
+            settings.stdin,
+            settings.stdin_format,
+            on_off_pace=lambda announced, measured: self._on_event(
+                SourceOffPace("stdin", announced, round(measured))
+            ),
+        )
 
     def _opened(self, door: str, address: tuple[str, int], buffer: int) -> None:
         host = f"[{address[0]}]" if ":" in address[0] else address[0]
@@ -241,6 +257,7 @@ class Server:
             Reading("tcp_open_connections", "TCP connections open", self._tcp.connections),
             *counters("host", asdict(host.tally)),
             *counters("tcp", asdict(self._tcp.tally)),
+            *counters("stdin", asdict(self._stdin.tally if self._stdin else PumpTally())),
         ]
         if self._quic is not None:
             quic = self._quic

@@ -11,7 +11,7 @@ from quicserver.app import Server
 from quicserver.platform import loop_factory, raise_descriptor_limit
 from tenuto.policy import QuicShare
 from tenuto.settings import LOOPBACK, ServerSettings
-from tenuto.sources import shared_engine
+from tenuto.sources import STDIN_MODES, parse_stdin_format, shared_engine
 from tenuto.telemetry.log import LogSink
 
 __all__ = ["serve"]
@@ -42,6 +42,18 @@ __all__ = ["serve"]
     help="Folder of WAV files to serve as /v1/speak?file=NAME.",
 )
 @click.option(
+    "--stdin",
+    type=click.Choice(STDIN_MODES),
+    help="Serve standard input as source=stdin; live: never let its writer wait.",
+)
+@click.option(
+    "--stdin-format",
+    default="auto",
+    show_default=True,
+    metavar="auto|RATE[:CHANNELS]",
+    help="auto: WAV files, one after the other; else raw 16-bit little-endian samples.",
+)
+@click.option(
     "--quic",
     default="on",
     show_default=True,
@@ -49,7 +61,7 @@ __all__ = ["serve"]
     help="Share of clients that are offered QUIC.",
 )
 @click.option("--grace", default=2.0, show_default=True, help="Seconds to drain on SIGTERM.")
-@click.option("--test-sources", is_flag=True, help="Serve the counting source, for tests.")
+@click.option("--test-sources", is_flag=True, help="Serve counting and model, for tests.")
 @click.option("--first-sequence", default=0, hidden=True, help="Where sequences start.")
 @click.option("--log", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def serve(
@@ -59,6 +71,8 @@ def serve(
     key: Path | None,
     certs_dir: Path,
     media: Path | None,
+    stdin: str | None,
+    stdin_format: str,
     quic: str,
     grace: float,
     test_sources: bool,
@@ -73,6 +87,8 @@ def serve(
       tenuto speak "Good morning."
       curl -N --cacert certs/dev/ca.pem \\
         "https://localhost:4433/v1/speak?text=Hello" | ffplay -nodisp -autoexit -
+      ffmpeg -re -i radio.mp3 -f wav - | tenuto serve --stdin live &
+      tenuto play "https://localhost:4433/v1/speak?source=stdin"
 
     Development certificates are made on the first start. Without a configured key only
     loopback addresses are served. Every option can be set in the environment, such as
@@ -85,6 +101,8 @@ def serve(
         key=key,
         certificates_folder=certs_dir,
         media=media,
+        stdin=stdin,
+        stdin_format=parse_stdin_format(stdin_format),
         quic=QuicShare.parse(quic),
         grace=grace,
         test_sources=test_sources,

@@ -7,6 +7,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from tenuto.errors import OperatorError
+from tenuto.media import AudioFormat
 from tenuto.policy import QuicShare
 from tenuto.session import SessionLimits
 
@@ -25,6 +26,10 @@ class ServerSettings:
     key: Path | None = None
     certificates_folder: Path = Path("certs/dev")
     media: Path | None = None
+    stdin: str | None = None
+    """"live" or "pausable": serve standard input as `source=stdin`."""
+    stdin_format: AudioFormat | None = None
+    """Of raw samples; None: a WAV header says it."""
     quic: QuicShare = field(default_factory=QuicShare)
     idle_timeout: float = 12.0
     grace: float = 2.0
@@ -50,6 +55,16 @@ class ServerSettings:
         if self.media is not None and not self.media.is_dir():
             raise OperatorError(
                 f"media folder {self.media} does not exist", remedy="make it or name another"
+            )
+
+        if self.stdin not in (None, "live", "pausable"):
+            raise OperatorError(
+                f"standard input as {self.stdin!r}", remedy="serve it live or pausable"
+            )
+        if self.stdin_format is not None and self.stdin is None:
+            raise OperatorError(
+                "a format of standard input, which is not served",
+                remedy="add --stdin live or --stdin pausable",
             )
 
     def _check_host(self, host: str) -> None:

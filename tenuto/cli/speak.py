@@ -21,9 +21,12 @@ _HELP = """Have TEXT spoken and listen to it; - reads the text from standard inp
 Examples:
   tenuto speak 'Hello from Tenuto.'
   tenuto speak '你好' --lang cmn --output hello.wav
+  tenuto speak 'Slowly, please.' --voice en-us+f3 --speed 120
   fortune | tenuto speak -
   tenuto speak 'Listen.' -o - | ffplay -nodisp -autoexit -f s16le -ar 22050 -
   tenuto speak 'How fast?' -o fast.wav --json | tail -n 1
+
+tenuto sources --voices lists voices and languages, tenuto sources what speed and pitch may be.
 
 Exit status: 0; 1 if the network or the server failed, the stream was cut or lacks frames,
 or standard output cannot be written; 2 if something must be asked or set differently; 130
@@ -33,13 +36,15 @@ after Ctrl-C."""
 @click.command(help=_HELP, short_help="Have a text spoken and listen to it.")
 @click.argument("text", metavar="TEXT|-")
 @click.option("--lang", metavar="CODE", help="The language, such as en or cmn.")
+@click.option("--voice", metavar="NAME", help="The voice, such as en-us or en-us+f3.")
+@click.option("--speed", type=int, metavar="WPM", help="How fast, in words a minute.")
+@click.option("--pitch", type=int, metavar="PITCH", help="How high.")
 @server_option
 @listening
-def speak(text: str, lang: str | None, server: str, options: ListenOptions) -> None:
+def speak(text: str, server: str, options: ListenOptions, **manner: Value | None) -> None:
     origin = server_origin(server)
     params: dict[str, Value] = {"text": _standard_input() if text == "-" else text}
-    if lang is not None:
-        params["lang"] = lang
+    params |= {name: value for name, value in manner.items() if value is not None}
     # POST: a text belongs into no log of URLs, and may be longer than one.
     listen(f"{origin}/v1/speak", options, params=params, method="POST")
 

@@ -57,6 +57,7 @@ class ErrorCode(Enum):
     REQUEST_TIMEOUT = ("request-timeout", 408, 0x1B)
     FOREIGN_ORIGIN = ("foreign-origin", 403, 0x1C)
     MISDIRECTED = ("misdirected", 421, 0x1D)
+    SOURCE_ENDED = ("source-ended", 410, 0x20)
 
     @property
     def h3_error(self) -> int:

@@ -59,6 +59,7 @@ class Tally:
 class _Entry:
     session: Session
     producer: Producer | None = None
+    shared: str | None = None
     readers: dict[Cursor, Reader] = field(default_factory=dict)
     waking: bool = False
 
@@ -103,8 +104,14 @@ class SessionHost:
 
     # Sessions
 
-    def open(self, source: Source) -> Session:
-        """Start producing; raises `RequestError` AT_CAPACITY."""
+    def open(self, source: Source, *, shared: str | None = None) -> Session:
+        """Start producing; raises `RequestError` AT_CAPACITY.
+
+        A source that there is but once has a name that its listeners share: while a session
+        of that name goes on, it is the answer, and `source` is not used.
+        """
+        if shared is not None and (running := self.shared(shared)) is not None:
+            return running
         if len(self._entries) >= self._max_sessions and not self._evict():
             self._refuse(f"all {self._max_sessions} sessions of this server are in use")
         session = Session(
@@ -116,7 +123,7 @@ class SessionHost:
             live=not source.pausable,
         )
         self._reserve(session.footprint)
-        entry = _Entry(session)
+        entry = _Entry(session, shared=shared)
         self._entries[session.id] = entry
         self.tally.sessions_opened += 1
         audio = source.format
@@ -172,6 +179,13 @@ class SessionHost:
         self.expire(min(idle, key=lambda session: session.deadline))
         self.tally.sessions_evicted += 1
         return True
+
+    def shared(self, name: str) -> Session | None:
+        """The session of that name, as long as more may come."""
+        for entry in self._entries.values():
+            if entry.shared == name and not entry.session.done:
+                return entry.session
+        return None
 
     def find(self, id: str) -> Session:
         """Raises `RequestError`: EXPIRED_SESSION with the last sequence, UNKNOWN_SESSION."""

@@ -1,28 +1,40 @@
 """Where speech comes from: synthesis, files, tones, and numbered frames for tests."""
 
 from tenuto.sources.base import MAX_RUN_SIZE, Mark, Source
-from tenuto.sources.catalogue import PARAMETERS, open_source
+from tenuto.sources.catalogue import PARAMETERS, find_kind, open_source
 from tenuto.sources.counting import COUNTERS, Counters, CountingSource, read_index
 from tenuto.sources.espeak import SpeechSource, open_speech
 from tenuto.sources.espeak_engine import shared_engine
 from tenuto.sources.file import FileSource, MediaFolder, open_file
+from tenuto.sources.listing import list_sources
+from tenuto.sources.model import ModelSource
+from tenuto.sources.pump import PumpTally
+from tenuto.sources.stdin import STDIN_MODES, StandardInput, StdinSource, parse_stdin_format
 from tenuto.sources.tone import ToneSource
 
 __all__ = [
     "COUNTERS",
     "MAX_RUN_SIZE",
     "PARAMETERS",
+    "STDIN_MODES",
     "Counters",
     "CountingSource",
     "FileSource",
     "Mark",
     "MediaFolder",
+    "ModelSource",
+    "PumpTally",
     "Source",
     "SpeechSource",
+    "StandardInput",
+    "StdinSource",
     "ToneSource",
+    "find_kind",
+    "list_sources",
     "open_file",
     "open_source",
     "open_speech",
+    "parse_stdin_format",
     "read_index",
     "shared_engine",
 ]

@@ -2,79 +2,94 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from typing import NoReturn
 
 from tenuto.errors import ErrorCode, RequestError
 from tenuto.media import AudioFormat
-from tenuto.sources.base import MAX_RUN_SIZE, Source
+from tenuto.sources import kinds
+from tenuto.sources.base import Source
 from tenuto.sources.counting import CountingSource
-from tenuto.sources.espeak import DEFAULT_LANGUAGE, open_speech
+from tenuto.sources.espeak import open_speech
 from tenuto.sources.file import MediaFolder
-from tenuto.sources.tone import MAX_CHANNELS, MAX_RATE, MAX_SECONDS, MIN_RATE, ToneSource
+from tenuto.sources.kinds import KINDS
+from tenuto.sources.model import ModelSource
+from tenuto.sources.parameters import SourceKind, refuse
+from tenuto.sources.stdin import StandardInput
+from tenuto.sources.tone import ToneSource
 
-__all__ = ["PARAMETERS", "open_source"]
+__all__ = ["PARAMETERS", "find_kind", "open_source"]
 
-PARAMETERS: dict[str, frozenset[str]] = {
-    "speech": frozenset({"source", "text", "lang"}),
-    "file": frozenset({"source", "file"}),
-    "tone": frozenset({"source", "tone", "frequency", "seconds", "rate", "channels", "level"}),
-    "counting": frozenset(
-        {"source", "frames", "run", "first_delay", "delay", "fail_after", "block_after"}
-        | {"rate", "channels"}
-    ),
-}
+PARAMETERS: dict[str, frozenset[str]] = {kind.name: kind.names for kind in KINDS}
 """The parameters each kind of source takes; names in none of them are the caller's."""
 
-_IMPLIED = {"text": "speech", "file": "file", "tone": "tone"}
-_MAX_FRAMES = 10_000_000
-_MAX_DELAY = 600.0
+_IMPLIED = {name: kind for kind in KINDS for name in kind.implied_by}
 _SHOWN = 40
-_NUMBER = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?", re.ASCII)
+
+
+def find_kind(request: Mapping[str, str], *, allow_test_sources: bool = False) -> SourceKind:
+    """The kind that a request asks for by `source=`, or by `text=`, `file=` or `tone=`.
+
+    Raises `RequestError` where that cannot be told, and for a parameter that only another
+    kind takes: it is refused, not ignored.
+    """
+    kind = _kind(request, allow_test_sources=allow_test_sources)
+    foreign = {name for names in PARAMETERS.values() for name in names} - kind.names
+    for name in sorted(foreign & request.keys()):
+        taken = ", ".join(sorted(kind.names - {"source"})) or "no parameters"
+        refuse(f"{name}= means nothing to a {kind.name} source", f"it takes {taken}")
+    return kind
 
 
 async def open_source(
     request: Mapping[str, str],
     *,
     media: MediaFolder | None = None,
+    stdin: StandardInput | None = None,
     allow_test_sources: bool = False,
 ) -> Source:
-    """The source that a request asks for by `source=`, or by `text=`, `file=` or `tone=`.
+    """The source that a request asks for.
 
-    Raises `RequestError` that names the parameter, its value and what it may be; a
-    parameter that only another kind of source takes is refused, not ignored.
+    Raises `RequestError` that names the parameter, its value and what it may be.
     """
-    kinds = tuple(kind for kind in PARAMETERS if kind != "counting" or allow_test_sources)
-    kind = _kind(request, kinds)
-    foreign = {name for names in PARAMETERS.values() for name in names} - PARAMETERS[kind]
-    for name in sorted(foreign & request.keys()):
-        taken = ", ".join(sorted(PARAMETERS[kind] - {"source"}))
-        _refuse(f"{name}= means nothing to a {kind} source", f"it takes {taken}")
-    match kind:
+    match find_kind(request, allow_test_sources=allow_test_sources).name:
         case "speech":
-            language = request.get("lang", DEFAULT_LANGUAGE)
-            return await open_speech(_needed(request, "text"), language)
+            return await _open_speech(request)
         case "file":
-            return await _open_file(_needed(request, "file"), media)
+            return await _open_file(kinds.FILE_NAME.needed(request), media)
         case "tone":
             return _open_tone(request)
+        case "stdin":
+            return await _open_stdin(stdin)
+        case "model":
+            return _open_model(request)
         case _:
             return _open_counting(request)
 
 
-def _kind(request: Mapping[str, str], kinds: tuple[str, ...]) -> str:
+def _kind(request: Mapping[str, str], *, allow_test_sources: bool) -> SourceKind:
     implied = [name for name in _IMPLIED if name in request]
     if "source" in request:
-        if request["source"] not in kinds:
-            shown = request["source"][:_SHOWN]
-            _refuse(f"source={shown!r} is none that this server has", f"use {', '.join(kinds)}")
-        return request["source"]
+        had = {kind.name: kind for kind in KINDS if allow_test_sources or not kind.for_tests}
+        asked = request["source"]
+        if asked not in had:
+            shown = asked[:_SHOWN]
+            refuse(f"source={shown!r} is none that this server has", f"use {', '.join(had)}")
+        return had[asked]
     if len(implied) > 1:
-        _refuse(f"{'= and '.join(implied)}= ask for different sources", "give one of them")
+        refuse(f"{'= and '.join(implied)}= ask for different sources", "give one of them")
     if not implied:
-        _refuse("nothing says what to play", "give text=, file= or tone=")
+        refuse("nothing says what to play", "give text=, file= or tone=")
     return _IMPLIED[implied[0]]
+
+
+async def _open_speech(request: Mapping[str, str]) -> Source:
+    return await open_speech(
+        kinds.TEXT.needed(request),
+        request.get("lang"),
+        voice=kinds.VOICE.read(request),
+        speed=kinds.SPEED.count(request),
+        pitch=kinds.PITCH.count(request),
+    )
 
 
 async def _open_file(name: str, media: MediaFolder | None) -> Source:
@@ -87,60 +102,49 @@ async def _open_file(name: str, media: MediaFolder | None) -> Source:
     return await media.open(name)
 
 
+async def _open_stdin(stdin: StandardInput | None) -> Source:
+    if stdin is None:
+        refuse("source=stdin is not served here", "start the server with --stdin live or pausable")
+    return await stdin.open()
+
+
 def _open_tone(request: Mapping[str, str]) -> Source:
     if "tone" in request and "frequency" in request:
-        _refuse("tone= and frequency= are the same thing", "give one of them")
-    rate = _whole(request, "rate", 16000, MIN_RATE, MAX_RATE)
-    pitch = "tone" if "tone" in request else "frequency"
+        refuse("tone= and frequency= are the same thing", "give one of them")
+    rate = kinds.RATE.count(request)
+    pitch = kinds.TONE_PITCH if "tone" in request else kinds.FREQUENCY
     return ToneSource(
-        frequency=_real(request, pitch, 440.0, 1, rate / 2),
-        seconds=_real(request, "seconds", 1.0, 0, MAX_SECONDS),
+        frequency=pitch.read(request, high=rate / 2),
+        seconds=kinds.SECONDS.read(request),
         rate=rate,
-        channels=_whole(request, "channels", 1, 1, MAX_CHANNELS),
-        level=_real(request, "level", 0.5, 0, 1),
+        channels=kinds.CHANNELS.count(request),
+        level=kinds.LEVEL.read(request),
     )
 
 
 def _open_counting(request: Mapping[str, str]) -> Source:
-    rate = _whole(request, "rate", 16000, MIN_RATE, MAX_RATE)
-    format = AudioFormat(rate, _whole(request, "channels", 1, 1, MAX_CHANNELS))
+    format = AudioFormat(kinds.RATE.count(request), kinds.CHANNELS.count(request))
     return CountingSource(
-        frames=_frames(request, "frames"),
+        frames=kinds.FRAMES.maybe(request),
         format=format,
-        run_size=_whole(request, "run", format.frame_size, 1, MAX_RUN_SIZE),
-        first_delay=_real(request, "first_delay", 0.0, 0, _MAX_DELAY),
-        delay=_real(request, "delay", 0.0, 0, _MAX_DELAY),
-        fail_after=_frames(request, "fail_after"),
-        block_after=_frames(request, "block_after"),
+        run_size=kinds.RUN.maybe(request) or format.frame_size,
+        first_delay=kinds.FIRST_DELAY.read(request),
+        delay=kinds.DELAY.read(request),
+        fail_after=kinds.FAIL_AFTER.maybe(request),
+        block_after=kinds.BLOCK_AFTER.maybe(request),
     )
 
 
-def _needed(request: Mapping[str, str], name: str) -> str:
-    if name not in request:
-        _refuse(f"{name}= is missing", f"a source={request.get('source')} needs it")
-    return request[name]
-
-
-def _frames(request: Mapping[str, str], name: str) -> int | None:
-    return _whole(request, name, 0, 0, _MAX_FRAMES) if name in request else None
-
-
-def _whole(request: Mapping[str, str], name: str, default: int, low: int, high: int) -> int:
-    value = _real(request, name, default, low, high)
-    if value != int(value):
-        _refuse(f"{name}={request[name]} is no whole number", f"give {low} to {high}")
-    return int(value)
-
-
-def _real(request: Mapping[str, str], name: str, default: float, low: float, high: float) -> float:
-    text = request.get(name)
-    if text is None:
-        return default
-    # float() would also take "nan", "1e999", "1_0" and digits of other scripts.
-    if not _NUMBER.fullmatch(text) or not low <= float(text) <= high:
-        _refuse(f"{name}={text[:_SHOWN]!r} cannot be used", f"give a number {low:g} to {high:g}")
-    return float(text)
-
-
-def _refuse(message: str, remedy: str) -> NoReturn:
-    raise RequestError(ErrorCode.BAD_REQUEST, message, remedy=remedy)
+def _open_model(request: Mapping[str, str]) -> Source:
+    return ModelSource(
+        seconds=kinds.MODEL_SECONDS.read(request),
+        format=AudioFormat(kinds.RATE.count(request), kinds.CHANNELS.count(request)),
+        step=kinds.STEP.read(request) / 1000,
+        first_token=kinds.FIRST_TOKEN.read(request),
+        rtf=kinds.RTF.read(request),
+        stall_every=kinds.STALL_EVERY.count(request),
+        stall=kinds.STALL.read(request),
+        fail_after=kinds.FAIL_AFTER_STEPS.maybe(request),
+        jitter=kinds.JITTER.read(request),
+        seed=kinds.SEED.count(request),
+    )

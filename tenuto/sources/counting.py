@@ -11,7 +11,14 @@ from tenuto.errors import ErrorCode, RequestError, SourceError
 from tenuto.media import AudioFormat
 from tenuto.sources.base import MAX_RUN_SIZE
 
-__all__ = ["COUNTERS", "Counters", "CountingSource", "numbered_payload", "read_index"]
+__all__ = [
+    "COUNTERS",
+    "Counters",
+    "CountingSource",
+    "numbered_payload",
+    "numbered_run",
+    "read_index",
+]
 
 _INDEX = struct.Struct("<I")
 # Higher than any index's bytes: a payload shifted by any count is no payload at all.
@@ -22,6 +29,14 @@ def numbered_payload(index: int, size: int) -> bytes:
     """A frame's payload of `size` bytes: its index as 32 bits and a tag, over and over."""
     pattern = _INDEX.pack(index) + _TAG
     return (pattern * (size // len(pattern) + 1))[:size]
+
+
+def numbered_run(position: int, size: int, frame: int) -> bytes:
+    """`size` bytes from `position` on of a stream of numbered frames of `frame` bytes each."""
+    first, skip = divmod(position, frame)
+    last = (position + size - 1) // frame
+    frames = b"".join(numbered_payload(n, frame) for n in range(first, last + 1))
+    return frames[skip : skip + size]
 
 
 def read_index(payload: bytes) -> int:
@@ -85,16 +100,16 @@ class CountingSource:
             raise RequestError(ErrorCode.BAD_REQUEST, "a frame is too small for its number")
 
     @property
+    def kind(self) -> str:
+        return "counting"
+
+    @property
     def pausable(self) -> bool:
         return True
 
     @property
     def patience(self) -> float | None:
-        return None
-
-    @property
-    def kind(self) -> str:
-        return "counting"
+        return None  # It blocks where a test says so.
 
     async def stream(self) -> AsyncGenerator[bytes, None]:
         counters = self.counters
@@ -105,7 +120,7 @@ class CountingSource:
             position, end = 0, self._end()
             while end is None or position < end:
                 size = self.run_size if end is None else min(self.run_size, end - position)
-                run = self._cut(position, size)
+                run = numbered_run(position, size, self.format.frame_size)
                 position += size
                 self._count(position // self.format.frame_size)
                 yield run
@@ -120,13 +135,6 @@ class CountingSource:
         stops = (self.frames, self.fail_after, self.block_after)
         known = [stop for stop in stops if stop is not None]
         return min(known) * self.format.frame_size if known else None
-
-    def _cut(self, position: int, size: int) -> bytes:
-        frame = self.format.frame_size
-        first, skip = divmod(position, frame)
-        last = (position + size - 1) // frame
-        frames = b"".join(numbered_payload(n, frame) for n in range(first, last + 1))
-        return frames[skip : skip + size]
 
     def _count(self, produced: int) -> None:
         self.counters.produced += produced - self.produced

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 
-from tenuto.errors import ErrorCode, RequestError
 from tenuto.media import AudioFormat
 from tenuto.sources.base import Mark
 from tenuto.sources.clauses import Clause, clean_text, cut_clauses
 from tenuto.sources.espeak_child import RATE
-from tenuto.sources.espeak_engine import Engine, Utterance, Voice, shared_engine
+from tenuto.sources.espeak_engine import Engine, Manner, Utterance, shared_engine
+from tenuto.sources.speech import DEFAULT_PITCH, DEFAULT_SPEED
+from tenuto.sources.voices import pick_voice
 
-__all__ = ["DEFAULT_LANGUAGE", "SpeechSource", "choose_voice", "open_speech"]
-
-DEFAULT_LANGUAGE = "en"
-
-# BCP 47 allows 35 characters for what anybody needs (RFC 5646 section 4.4.1).
-_MAX_LANGUAGE = 35
+__all__ = ["SpeechSource", "open_speech"]
 
 # With this many items left (60 ms or less each) the next clause is asked for: early enough
 # for the others in the queue, and late enough not to hold two clauses at a time.
@@ -27,23 +22,15 @@ _PREFETCH = 16
 
 @dataclass(frozen=True, slots=True)
 class SpeechSource:
-    """`text` spoken by `voice`; marks are offsets into this text.
+    """`text` spoken in this `manner`; marks are offsets into this text.
 
     It holds one clause of audio at most (`MAX_CLAUSE_AUDIO` bytes) and the start of the
     next; a listener who does not read keeps neither the engine nor anybody else waiting.
     """
 
     text: str
-    voice: str
+    manner: Manner
     engine: Engine
-
-    @property
-    def pausable(self) -> bool:
-        return True
-
-    @property
-    def patience(self) -> float | None:
-        return 60.0
 
     @property
     def kind(self) -> str:
@@ -52,6 +39,14 @@ class SpeechSource:
     @property
     def format(self) -> AudioFormat:
         return AudioFormat(RATE)
+
+    @property
+    def pausable(self) -> bool:
+        return True
+
+    @property
+    def patience(self) -> float | None:
+        return 60.0  # Many may stand in the queue before it.
 
     async def stream(self) -> AsyncGenerator[bytes | Mark, None]:
         clauses = cut_clauses(self.text)
@@ -81,43 +76,23 @@ class SpeechSource:
             return None
         clause = last.rest if last is not None else None
         clause = clause or next(clauses, None)
-        return self.engine.speak(clause, self.voice) if clause is not None else None
+        return self.engine.speak(clause, self.manner) if clause is not None else None
 
 
-async def open_speech(text: str, language: str = DEFAULT_LANGUAGE) -> SpeechSource:
-    """Check text and language; the first call of a process takes 60 ms to start the engine.
+async def open_speech(
+    text: str,
+    language: str | None = None,
+    *,
+    voice: str | None = None,
+    speed: int = DEFAULT_SPEED,
+    pitch: int = DEFAULT_PITCH,
+) -> SpeechSource:
+    """Check text and voice; the first call of a process takes 60 ms to start the engine.
 
-    Raises `RequestError`: BAD_TEXT, TOO_LARGE, UNKNOWN_VOICE, or NO_VOICE where the extra
-    is missing.
+    Raises `RequestError`: BAD_TEXT, TOO_LARGE, UNKNOWN_VOICE, BAD_REQUEST where language and
+    voice contradict each other, or NO_VOICE where the extra is missing.
     """
     cleaned = clean_text(text)
     engine = shared_engine()
-    voice = choose_voice(await engine.voices(), language)
-    return SpeechSource(cleaned, voice.identifier, engine)
-
-
-def choose_voice(voices: tuple[Voice, ...], language: str) -> Voice:
-    """The best voice for a language tag, found by RFC 4647 section 3.4 (`zh-CN`: `zh`).
-
-    Raises `RequestError(UNKNOWN_VOICE)` that names what comes near.
-    """
-    known: dict[str, tuple[int, int, Voice]] = {}
-    for order, voice in enumerate(voices):
-        for priority, name in voice.languages:
-            entry = (priority, order, voice)
-            known[name.lower()] = min(entry, known.get(name.lower(), entry), key=lambda e: e[:2])
-    wanted = language.replace("_", "-").lower()
-    subtags = wanted.split("-") if len(wanted) <= _MAX_LANGUAGE else []
-    while subtags:
-        if best := known.get("-".join(subtags)):
-            return best[2]
-        subtags.pop()
-        if subtags and len(subtags[-1]) == 1:  # An extension's or private use's singleton.
-            subtags.pop()
-    near = get_close_matches(wanted[:_MAX_LANGUAGE], known, n=4, cutoff=0.5)
-    raise RequestError(
-        ErrorCode.UNKNOWN_VOICE,
-        f"no voice speaks {language[:_MAX_LANGUAGE]!r}",
-        remedy=f"choose one of {len(known)} languages, such as "
-        + ", ".join(near or ["en", "cmn", "de", "es", "fr"]),
-    )
+    found = pick_voice(await engine.voices(), await engine.variants(), language, voice)
+    return SpeechSource(cleaned, Manner(found, speed, pitch), engine)

@@ -4,9 +4,10 @@ It is run by its path and imports only the standard library, so that it starts i
 shares nothing with the server but two pipes. Requests on standard input and answers on
 standard output are a letter, a 32-bit number and, for those marked *, as many bytes:
 
-    S* speak: voice, NUL, "1" or "0" (pause at the end), NUL, text, all UTF-8
+    S* speak: voice, speed, pitch, "1" or "0" (pause at the end), text, all UTF-8, NULs between
     A  abort the clause that is being spoken
-    L* -> V*  list voices: JSON, [identifier, [[priority, language], ...]] each
+    L* -> V*  list voices: JSON, [identifier, name, [[priority, language], ...]] each, and the
+              names of the variants that any of them takes as VOICE+VARIANT
     R* run of samples          M  word at this character (from 1) begins with the next run
     E  end of a clause, with the library's status (0 is success)
     X* the library cannot be used: why
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import itertools
 import json
 import os
 import queue
@@ -36,6 +38,7 @@ _SYNCHRONOUS = 2  # espeak_AUDIO_OUTPUT: samples go to the callback, in the call
 _DONT_EXIT = 0x8000
 _CHARS_UTF8, _END_PAUSE = 0x1, 0x1000
 _POS_CHARACTER = 1
+_SPEED, _PITCH = 1, 3  # espeak_PARAMETER; absolute values.
 _EVENT_LIST_TERMINATED, _EVENT_WORD = 0, 1
 
 
@@ -76,7 +79,7 @@ _Callback = ctypes.CFUNCTYPE(
 
 
 class _Library:
-    """espeak-ng behind three calls. `aborted` may be set by another thread at any time."""
+    """espeak-ng behind its few calls. `aborted` may be set by another thread at any time."""
 
     def __init__(self, path: str, data: str, out: BinaryIO) -> None:
         self.aborted = False
@@ -92,26 +95,39 @@ class _Library:
         self._sample = 0
         self._words: list[tuple[int, int]] = []
 
-    def voices(self) -> list[tuple[str, list[tuple[int, str]]]]:
-        listed = self._library.espeak_ListVoices(None)
+    def voices(self) -> list[tuple[str, str, list[tuple[int, str]]]]:
         found = []
-        number = 0
-        while listed[number]:
-            voice = listed[number].contents
+        for voice in self._list(None):
             identifier = os.fsdecode(voice.identifier)
             languages = _read_languages(voice.languages)
             if _has_dictionary(self._data, identifier, languages[0][1]):
-                found.append((identifier, languages))
-            number += 1
+                found.append((identifier, os.fsdecode(voice.name), languages))
         return found
 
-    def speak(self, voice: bytes, text: bytes, pause: bool) -> int:
+    def variants(self) -> list[str]:
+        wanted = ctypes.create_string_buffer(b"variant")
+        spec = _Voice(languages=ctypes.addressof(wanted))
+        # The names of their files, which is what the library takes behind the plus.
+        return [
+            os.fsdecode(voice.identifier).rpartition("/")[2]
+            for voice in self._list(ctypes.byref(spec))
+        ]
+
+    def _list(self, spec: Any) -> list[_Voice]:
+        listed = self._library.espeak_ListVoices(spec)
+        return [each.contents for each in itertools.takewhile(bool, listed)]
+
+    def speak(self, voice: bytes, speed: int, pitch: int, text: bytes, pause: bool) -> int:
         """Write runs and marks until the clause or its listener is done; 0 is success."""
         self.aborted = False
         self._sample = 0
         self._words.clear()
         if status := self._library.espeak_SetVoiceByName(voice):
             return int(status)
+        # Each time, and after the voice: the last clause was somebody else's.
+        for parameter, value in ((_SPEED, speed), (_PITCH, pitch)):
+            if status := self._library.espeak_SetParameter(parameter, value, 0):
+                return int(status)
         flags = _CHARS_UTF8 | (_END_PAUSE if pause else 0)
         size = ctypes.c_size_t(len(text) + 1)
         return int(self._library.espeak_Synth(text, size, 0, _POS_CHARACTER, 0, flags, None, None))
@@ -183,11 +199,11 @@ def _serve(library: _Library, out: BinaryIO) -> None:
         kind, body = requests.get()
         alarm(CLAUSE_DEADLINE)
         if kind == b"L":
-            listed = json.dumps(library.voices()).encode()
+            listed = json.dumps([library.voices(), library.variants()]).encode()
             out.write(HEADER.pack(b"V", len(listed)) + listed)
         else:
-            voice, pause, text = body.split(b"\0", 2)
-            status = library.speak(voice, text, pause == b"1")
+            voice, speed, pitch, pause, text = body.split(b"\0", 4)
+            status = library.speak(voice, int(speed), int(pitch), text, pause == b"1")
             out.write(HEADER.pack(b"E", status & 0xFFFFFFFF))
         out.flush()
         alarm(0)

@@ -22,8 +22,9 @@ from tenuto.sources.base import Mark
 from tenuto.sources.clauses import Clause
 from tenuto.sources.espeak_child import RATE
 from tenuto.sources.espeak_process import BROKEN, Child, ChildDiedError
+from tenuto.sources.speech import DEFAULT_PITCH, DEFAULT_SPEED
 
-__all__ = ["MAX_CLAUSE_AUDIO", "Engine", "Utterance", "Voice", "shared_engine"]
+__all__ = ["MAX_CLAUSE_AUDIO", "Engine", "Manner", "Utterance", "Voice", "shared_engine"]
 
 _BYTES_PER_SECOND = 2 * RATE
 
@@ -37,6 +38,16 @@ class Voice:
 
     identifier: str
     languages: tuple[tuple[int, str], ...]
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """Who speaks and how: `voice` may end in +variant, `speed` is in words a minute."""
+
+    voice: str
+    speed: int = DEFAULT_SPEED
+    pitch: int = DEFAULT_PITCH
 
 
 class Utterance:
@@ -46,9 +57,9 @@ class Utterance:
     reads them in the other. `rest` is what remains of a clause that grew too long.
     """
 
-    def __init__(self, clause: Clause, voice: str, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, clause: Clause, manner: Manner, loop: asyncio.AbstractEventLoop) -> None:
         self.clause = clause
-        self.voice = voice
+        self.manner = manner
         self.items: deque[bytes | Mark] = deque()
         self.finished = False
         self.cancelled = False
@@ -104,6 +115,7 @@ class Engine:
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="espeak-ng")
         self._child: Child | None = None
         self._voices: tuple[Voice, ...] = ()
+        self._variants: tuple[str, ...] = ()
         atexit.register(self.close)
 
     @property
@@ -118,12 +130,18 @@ class Engine:
         """
         if not self._voices:
             loop = asyncio.get_running_loop()
-            self._voices = await loop.run_in_executor(self._worker, self._list_voices)
+            listed = await loop.run_in_executor(self._worker, self._list_voices)
+            self._voices, self._variants = listed
         return self._voices
 
-    def speak(self, clause: Clause, voice: str) -> Utterance:
+    async def variants(self) -> tuple[str, ...]:
+        """What any voice takes behind a plus; raises as `voices` does."""
+        await self.voices()
+        return self._variants
+
+    def speak(self, clause: Clause, manner: Manner) -> Utterance:
         """Ask for a clause; call it on the event loop that will listen."""
-        utterance = Utterance(clause, voice, asyncio.get_running_loop())
+        utterance = Utterance(clause, manner, asyncio.get_running_loop())
         self._worker.submit(self._work, utterance)
         return utterance
 
@@ -133,7 +151,7 @@ class Engine:
             self._child.close()
             self._child = None
 
-    def _list_voices(self) -> tuple[Voice, ...]:
+    def _list_voices(self) -> tuple[tuple[Voice, ...], tuple[str, ...]]:
         try:
             child = self._living_child()
             child.send(b"L")
@@ -145,9 +163,13 @@ class Engine:
             raise RequestError(
                 ErrorCode.NO_VOICE, f"espeak-ng ended {error} at its start", remedy=BROKEN
             ) from error
-        return tuple(
-            Voice(identifier, tuple((priority, name) for priority, name in languages))
-            for identifier, languages in json.loads(body)
+        voices, variants = json.loads(body)
+        return (
+            tuple(
+                Voice(identifier, tuple((priority, tag) for priority, tag in languages), name)
+                for identifier, name, languages in voices
+            ),
+            tuple(variants),
         )
 
     def _work(self, utterance: Utterance) -> None:
@@ -177,7 +199,8 @@ class Engine:
             return
         clause = utterance.clause
         child = self._living_child()
-        words = (utterance.voice, "1" if clause.pause else "0", clause.text)
+        manner, pause = utterance.manner, "1" if clause.pause else "0"
+        words = (manner.voice, str(manner.speed), str(manner.pitch), pause, clause.text)
         child.send(b"S", "\0".join(words).encode())
         taker = _Taker(utterance, self._max_audio)
         aborted = False

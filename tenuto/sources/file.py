@@ -35,20 +35,20 @@ class FileSource:
     identity: tuple[int, int]
 
     @property
-    def pausable(self) -> bool:
-        return True
-
-    @property
-    def patience(self) -> float | None:
-        return 30.0
-
-    @property
     def kind(self) -> str:
         return "file"
 
     @property
     def format(self) -> AudioFormat:
         return self.data.format
+
+    @property
+    def pausable(self) -> bool:
+        return True
+
+    @property
+    def patience(self) -> float | None:
+        return 30.0
 
     async def stream(self) -> AsyncGenerator[bytes, None]:
         # Any size would do; whole frames spare the framer its carrying.

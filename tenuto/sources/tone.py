@@ -49,16 +49,16 @@ class ToneSource:
         object.__setattr__(self, "format", AudioFormat(self.rate, self.channels))
 
     @property
+    def kind(self) -> str:
+        return "tone"
+
+    @property
     def pausable(self) -> bool:
         return True
 
     @property
     def patience(self) -> float | None:
         return 10.0
-
-    @property
-    def kind(self) -> str:
-        return "tone"
 
     @property
     def samples(self) -> int:

@@ -35,6 +35,7 @@ def create_app(
         ("/v1/sessions", routes.create, ("POST",)),
         ("/v1/sessions/{id}/audio", routes.audio, ("GET",)),
         ("/v1/sessions/{id}/control", routes.control, ("POST",)),
+        ("/v1/sources", routes.sources, ("GET",)),
         ("/v1/transport", routes.transport, ("GET",)),
         ("/v1/certificate-hashes", routes.certificate_hashes, ("GET",)),
         ("/healthz", routes.healthz, ("GET",)),

@@ -14,7 +14,14 @@ from tenuto.host import SessionHost
 from tenuto.policy import QuicShare, decide
 from tenuto.session import Session
 from tenuto.session.limits import DEFAULT_LEAD
-from tenuto.sources import PARAMETERS, MediaFolder, open_source
+from tenuto.sources import (
+    PARAMETERS,
+    MediaFolder,
+    StandardInput,
+    find_kind,
+    list_sources,
+    open_source,
+)
 from tenuto.sources.base import Source
 from tenuto.web.encodings import Records
 from tenuto.web.guard import client_id
@@ -31,6 +38,7 @@ GET|POST /v1/speak?text=Hello        create a session and stream it
 POST     /v1/sessions                create a session
 GET      /v1/sessions/ID/audio       stream it, from=SEQUENCE to resume
 POST     /v1/sessions/ID/control     {"command": "pause"}, resume or close
+GET      /v1/sources                 what can be played, with which parameters
 GET      /v1/transport               is this client offered QUIC?
 GET      /v1/certificate-hashes      SHA-256 for WebTransport's serverCertificateHashes
 GET      /healthz /readyz /metrics
@@ -38,12 +46,16 @@ GET      /healthz /readyz /metrics
 
 _SOURCE_PARAMETERS = frozenset().union(*PARAMETERS.values()) | {"source"}
 
+_SHARED = {"stdin": "stdin"}
+"""Kinds of which all listeners have one session, and its name."""
+
 
 @dataclass(frozen=True, slots=True)
 class WebOptions:
     """What the routes need to know of the server around them."""
 
     media: MediaFolder | None = None
+    stdin: StandardInput | None = None
     test_sources: bool = False
     offer: Callable[[], tuple[QuicShare, int] | None] = lambda: None
     certificate_hashes: Callable[[], list[str]] = list
@@ -66,16 +78,16 @@ class Routes:
         encoding = self._encoding(request)
         parameters = await read_parameters(request)
         lead, listener = _listening(parameters, encoding)
-        source = await self._source(parameters)
         if request.method == "HEAD":
+            await self._source(parameters)
             return _head(request)
-        session = self._host.open(source)
+        session = await self._session(parameters)
         return self._stream(session, encoding, listener, lead, start=None)
 
     async def create(self, request: Request) -> Response:
         self._check_origin(request)
         parameters = await read_parameters(request)
-        session = self._host.open(await self._source(parameters))
+        session = await self._session(parameters)
         audio = session.audio
         return JSONResponse(
             {
@@ -138,6 +150,20 @@ class Routes:
         decision = decide(offer[0], client_id(request.scope))
         return JSONResponse({"quic": decision.quic, "port": offer[1], "max_age": decision.max_age})
 
+    async def sources(self, request: Request) -> Response:
+        parameters = await read_parameters(request)
+        language = parameters.values.pop("voices", None)
+        parameters.refuse_others(("voices",))
+        options = self._options
+        there = {"file": options.media, "stdin": options.stdin}
+        listed = await list_sources(
+            missing={kind for kind, what in there.items() if what is None},
+            stdin_live=options.stdin.live if options.stdin is not None else None,
+            test_sources=options.test_sources,
+            language=language,
+        )
+        return JSONResponse(listed, headers={"cache-control": "max-age=60"})
+
     async def certificate_hashes(self, request: Request) -> Response:
         hashes = self._options.certificate_hashes()
         return JSONResponse({"algorithm": "sha-256", "hashes": hashes}, headers=_no_store())
@@ -175,7 +201,16 @@ class Routes:
             )
         return factory
 
-    async def _source(self, parameters: Parameters) -> Source:
+    async def _session(self, parameters: Parameters) -> Session:
+        """A new session, or the one that goes on where there is but one source for all."""
+        shared = _SHARED.get(parameters.values.get("source", ""))
+        running = self._host.shared(shared) if shared is not None else None
+        if running is not None:
+            self._check_source(parameters)
+            return running
+        return self._host.open(await self._source(parameters), shared=shared)
+
+    def _check_source(self, parameters: Parameters) -> None:
         if self._options.draining():
             raise RequestError(
                 ErrorCode.DRAINING,
@@ -184,9 +219,14 @@ class Routes:
                 detail={"retry_after": 2},
             )
         parameters.refuse_others(_SOURCE_PARAMETERS)
+        find_kind(parameters.values, allow_test_sources=self._options.test_sources)
+
+    async def _source(self, parameters: Parameters) -> Source:
+        self._check_source(parameters)
         return await open_source(
             parameters.values,
             media=self._options.media,
+            stdin=self._options.stdin,
             allow_test_sources=self._options.test_sources,
         )
 

@@ -69,7 +69,8 @@ def test_raw_samples_and_json(served: Served, run: Run, tmp_path: Path) -> None:
 def test_speak_posts_the_text_from_standard_input(served: Served, run: Run, tmp_path: Path) -> None:
     with served(whole(sentence(1))) as peer:
         common = ("--server", peer.url(path=""), "-o", tmp_path / "a.wav")
-        result = run("speak", "-", "--lang", "cmn", *common, input="你好\n".encode())
+        manner = ("--lang", "cmn", "--voice", "cmn+f3", "--speed", "120", "--pitch", "70")
+        result = run("speak", "-", *manner, *common, input="你好\n".encode())
         assert result.exit_code == 0, result.output
         result = run("speak", "-", *common, input=b"caf\xe9")
         assert result.exit_code == 2
@@ -82,6 +83,7 @@ def test_speak_posts_the_text_from_standard_input(served: Served, run: Run, tmp_
     assert asked.path == "/v1/speak"
     body = json.loads(asked.body)
     assert (body["text"], body["lang"], body["lead"]) == ("你好\n", "cmn", "max")
+    assert (body["voice"], str(body["speed"]), str(body["pitch"])) == ("cmn+f3", "120", "70")
 
 
 def test_a_session_is_played_by_its_id(served: Served, run: Run, tmp_path: Path) -> None:

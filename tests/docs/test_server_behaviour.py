@@ -25,6 +25,7 @@ from tenuto.errors import ErrorCode
 from tenuto.quic import ReceiveWindow
 from tenuto.session import SessionLimits
 from tenuto.settings import ServerSettings
+from tenuto.sources.kinds import KINDS
 from tenuto.telemetry.events import Event
 from tenuto.web import create_app
 from tenuto.web.guard import Guard
@@ -55,6 +56,7 @@ NO_LIMITS = {
     "_EVENT_LIST_TERMINATED", "_EVENT_WORD", "_BYTES_PER_SECOND", "_SHOWN_NAME", "_FULL_SCALE",
     "_RUNS_PER_SECOND", "_PCM", "_EXTENSIBLE", "_PRIVATE", "_TWO_WEEKS", "_NOT_YET_VALID",
     "_EXPIRED", "_RETRY_DELAY", "_UNKNOWN_SIZE", "_FIXED", "FRAME_MILLISECONDS", "VERSION",
+    "DEFAULT_SPEED", "DEFAULT_PITCH", "_SPEED", "_PITCH", "_PIPED_WIDTH",
     "SEQUENCE_MODULUS", "_HALF", "MAX_VARINT", "_H3_NO_ERROR", "_TCP_NOTSENT_LOWAT",
 }  # fmt: skip
 
@@ -222,6 +224,17 @@ def test_routes_and_their_methods_are_listed() -> None:
     routes = [route for route in app().routes if isinstance(route, Route)]
     assert listed == {
         route.path: set(route.methods or ()) - {"HEAD", "OPTIONS"} for route in routes
+    }
+
+
+def test_sources_are_listed_with_their_parameters() -> None:
+    listed = {
+        ticked(row["source"])[0]: (row["live"] == "no", ticked(row["parameters"]))
+        for row in table(PAGE, "source")
+    }
+    assert listed == {
+        kind.name: (kind.live is False, [parameter.name for parameter in kind.parameters])
+        for kind in KINDS
     }
 
 

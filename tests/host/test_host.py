@@ -39,7 +39,7 @@ class Scripted:
     kind = "scripted"
     format = AudioFormat()
     pausable = True
-    patience = None
+    patience: float | None = None
 
     def __init__(
         self, script: Callable[[], AsyncGenerator[bytes | Mark | AudioFormat, None]]

@@ -11,6 +11,7 @@ from tenuto.telemetry.events import (
     ServerStopped,
     SessionClosed,
     SessionOpened,
+    SourceOffPace,
     SourceStuck,
     describe,
 )
@@ -34,6 +35,7 @@ def test_an_event_is_described_by_its_name_and_fields_in_order() -> None:
         (SessionOpened("id", "tone", 16000, 1), Level.INFO),
         (SessionClosed("id", 5, "finished"), Level.INFO),
         (SourceStuck("id", "tone", 1.0), Level.ERROR),
+        (SourceOffPace("stdin", 16000, 44100), Level.WARNING),
         (ConnectionRefused("tcp", "full"), Level.WARNING),
         (PeerFaulted("quic", "ValueError", "frame.py:1"), Level.ERROR),
         (CertificateReplaced("ab", "2030-01-01"), Level.INFO),

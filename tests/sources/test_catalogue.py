@@ -14,10 +14,10 @@ from tenuto.sources.tone import ToneSource
 async def test_what_is_given_says_which_source_is_meant(tmp_path: Path) -> None:
     speech = await open_source({"text": "hello"})
     assert isinstance(speech, SpeechSource)
-    assert speech.voice == "gmw/en"
+    assert speech.manner.voice == "gmw/en"
     mandarin = await open_source({"text": "\u4f60\u597d", "lang": "cmn"})
     assert isinstance(mandarin, SpeechSource)
-    assert mandarin.voice == "sit/cmn"
+    assert mandarin.manner.voice == "sit/cmn"
     tone = await open_source({"tone": "1000.5", "seconds": "2", "rate": "48000", "channels": "2"})
     assert tone == ToneSource(1000.5, 2, 48000, 2)
     assert await open_source({"source": "tone", "frequency": "50"}) == ToneSource(50)
@@ -95,5 +95,5 @@ async def test_refusals_of_the_sources_keep_their_codes(
 
 
 def test_each_kind_lists_its_parameters() -> None:
-    assert set(PARAMETERS) == {"speech", "file", "tone", "counting"}
+    assert set(PARAMETERS) == {"speech", "file", "tone", "stdin", "counting", "model"}
     assert all("source" in names for names in PARAMETERS.values())

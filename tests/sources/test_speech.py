@@ -9,7 +9,7 @@ import pytest
 
 from tenuto.errors import ErrorCode, RequestError
 from tenuto.sources import Mark, open_speech, shared_engine
-from tenuto.sources.espeak import choose_voice
+from tenuto.sources.voices import choose_voice
 from tests.sources.listening import hear
 
 LONG = "This sentence is one of many that make a long text, and it has a comma. " * 40
@@ -104,7 +104,7 @@ async def test_one_character_is_spoken(text: str) -> None:
     ],
 )
 async def test_a_language_tag_finds_its_voice(language: str, identifier: str) -> None:
-    assert choose_voice(await shared_engine().voices(), language).identifier == identifier
+    assert choose_voice(await shared_engine().voices(), language) == identifier
 
 
 @pytest.mark.parametrize(

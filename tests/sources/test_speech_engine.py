@@ -13,7 +13,7 @@ import pytest
 from tenuto.errors import ErrorCode, RequestError, SourceError
 from tenuto.sources import Mark, SpeechSource, open_speech, shared_engine
 from tenuto.sources.clauses import MAX_CLAUSE_SIZE, Clause
-from tenuto.sources.espeak_engine import MAX_CLAUSE_AUDIO, Engine, Utterance
+from tenuto.sources.espeak_engine import MAX_CLAUSE_AUDIO, Engine, Manner, Utterance
 from tests.sources.listening import hear
 
 LONG = ("a longish clause of words " * 10)[:MAX_CLAUSE_SIZE]
@@ -33,10 +33,10 @@ async def finished(utterance: Utterance) -> Utterance:
 
 async def test_the_first_run_comes_before_the_clause_is_complete() -> None:
     engine = shared_engine()
-    await finished(engine.speak(Clause(0, "warm"), "gmw/en"))
+    await finished(engine.speak(Clause(0, "warm"), Manner("gmw/en")))
     early = 0
     for _ in range(5):
-        utterance = engine.speak(Clause(0, LONG), "gmw/en")
+        utterance = engine.speak(Clause(0, LONG), Manner("gmw/en"))
         while not any(isinstance(item, bytes) for item in utterance.items):
             await utterance.changed()
         early += not utterance.finished
@@ -46,7 +46,7 @@ async def test_the_first_run_comes_before_the_clause_is_complete() -> None:
 
 async def test_clauses_are_spoken_in_the_order_in_which_they_were_asked_for() -> None:
     engine = shared_engine()
-    utterances = [engine.speak(Clause(0, LONG), "gmw/en") for _ in range(10)]
+    utterances = [engine.speak(Clause(0, LONG), Manner("gmw/en")) for _ in range(10)]
     done: list[int] = []
 
     async def watch(n: int) -> None:
@@ -60,8 +60,8 @@ async def test_clauses_are_spoken_in_the_order_in_which_they_were_asked_for() ->
 
 async def test_a_cancelled_clause_is_not_spoken() -> None:
     engine = shared_engine()
-    first = engine.speak(Clause(0, LONG), "gmw/en")
-    queued = engine.speak(Clause(0, LONG), "gmw/en")
+    first = engine.speak(Clause(0, LONG), Manner("gmw/en"))
+    queued = engine.speak(Clause(0, LONG), Manner("gmw/en"))
     queued.cancel()
     await finished(first)
     await finished(queued)
@@ -75,7 +75,7 @@ async def test_what_one_clause_holds_is_bounded(text: str) -> None:
     assert len(text.encode()) <= MAX_CLAUSE_SIZE
     clause: Clause | None = Clause(5, text)
     while clause is not None:
-        utterance = await finished(shared_engine().speak(clause, "gmw/en"))
+        utterance = await finished(shared_engine().speak(clause, Manner("gmw/en")))
         held = sum(len(item) for item in utterance.items if isinstance(item, bytes))
         assert held == utterance.size <= MAX_CLAUSE_AUDIO
         if utterance.error:
@@ -88,18 +88,18 @@ async def test_what_one_clause_holds_is_bounded(text: str) -> None:
 
 async def test_the_bound_of_an_utterance_holds_to_the_brim() -> None:
     engine = Engine(max_audio=88_200)
-    words = await finished(engine.speak(Clause(7, "one two three four five six"), "gmw/en"))
+    words = await finished(engine.speak(Clause(7, "one two three four five six"), Manner("gmw/en")))
     assert words.error is None
     assert words.rest is not None
     assert words.rest.text.startswith(("three", "four", "five"))
     assert words.rest.offset == 7 + "one two three four five six".index(words.rest.text)
     assert 22_050 <= words.size < 88_200
-    endless = await finished(engine.speak(Clause(0, "7" * 60), "gmw/en"))
+    endless = await finished(engine.speak(Clause(0, "7" * 60), Manner("gmw/en")))
     assert "more than 2 s" in str(endless.error)
     assert 80_000 < endless.size <= 88_200
     held = sum(len(item) for item in endless.items if isinstance(item, bytes))
     assert held == endless.size
-    assert (await finished(engine.speak(Clause(0, "hello"), "gmw/en"))).error is None
+    assert (await finished(engine.speak(Clause(0, "hello"), Manner("gmw/en")))).error is None
     engine.close()
 
 
@@ -111,12 +111,12 @@ async def test_no_process_is_no_voice(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_failure_reaches_the_listener_after_what_was_spoken() -> None:
-    source = SpeechSource("hello " * 100, "no/such", shared_engine())
+    source = SpeechSource("hello " * 100, Manner("no/such"), shared_engine())
     with pytest.raises(SourceError, match="answered 2 to the 240 characters from character 0"):
         await hear(source)
     text = "7" * 60 + ". And this is never heard."
     engine = Engine(max_audio=88_200)
-    stream = SpeechSource(text, "gmw/en", engine).stream()
+    stream = SpeechSource(text, Manner("gmw/en"), engine).stream()
     size = 0
     with pytest.raises(SourceError, match="more than 2 s"):
         async for item in stream:
@@ -145,7 +145,7 @@ async def test_a_killed_process_costs_nothing_but_its_own_clause() -> None:
 
 async def test_a_process_killed_in_mid_clause_is_a_source_error() -> None:
     engine = shared_engine()
-    utterance = engine.speak(Clause(40, LONG), "gmw/en")
+    utterance = engine.speak(Clause(40, LONG), Manner("gmw/en"))
     while not utterance.size:
         await utterance.changed()
     kill(engine)
@@ -171,10 +171,10 @@ async def test_a_text_that_crashes_the_library_hurts_nobody() -> None:
 
 def test_a_listener_whose_loop_is_gone_does_not_stop_the_worker() -> None:
     async def leave() -> None:
-        shared_engine().speak(Clause(0, LONG), "gmw/en")
+        shared_engine().speak(Clause(0, LONG), Manner("gmw/en"))
 
     async def stay() -> Utterance:
-        return await finished(shared_engine().speak(Clause(0, LONG), "gmw/en"))
+        return await finished(shared_engine().speak(Clause(0, LONG), Manner("gmw/en")))
 
     asyncio.run(leave())
     assert asyncio.run(stay()).size
@@ -188,7 +188,7 @@ async def test_without_the_extra_the_answer_says_what_to_install(
     with pytest.raises(RequestError, match=r"pip install 'tenuto\[espeak\]'") as refusal:
         await engine.voices()
     assert refusal.value.code is ErrorCode.NO_VOICE
-    error = (await finished(engine.speak(Clause(0, "hello"), "gmw/en"))).error
+    error = (await finished(engine.speak(Clause(0, "hello"), Manner("gmw/en")))).error
     assert isinstance(error, RequestError)
 
 
@@ -201,15 +201,17 @@ async def test_a_broken_extra_is_told(monkeypatch: pytest.MonkeyPatch, library: 
         with pytest.raises(RequestError, match="cannot be used") as refusal:
             await engine.voices()
         assert refusal.value.code is ErrorCode.NO_VOICE
-    error = (await finished(engine.speak(Clause(0, "hello"), "gmw/en"))).error
+    error = (await finished(engine.speak(Clause(0, "hello"), Manner("gmw/en")))).error
     assert isinstance(error, RequestError)
     engine.close()
 
 
 async def test_an_unknown_voice_is_a_source_error() -> None:
-    error = (await finished(shared_engine().speak(Clause(0, "hello"), "no/such"))).error
+    error = (await finished(shared_engine().speak(Clause(0, "hello"), Manner("no/such")))).error
     assert isinstance(error, SourceError)
-    assert (await finished(shared_engine().speak(Clause(0, "hello"), "gmw/en"))).error is None
+    assert (
+        await finished(shared_engine().speak(Clause(0, "hello"), Manner("gmw/en")))
+    ).error is None
 
 
 _VICTIM = """

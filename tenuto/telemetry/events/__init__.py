@@ -12,6 +12,7 @@ from tenuto.telemetry.events.facts import (
     ServerStopped,
     SessionClosed,
     SessionOpened,
+    SourceOffPace,
     SourceStuck,
     describe,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "ServerStopped",
     "SessionClosed",
     "SessionOpened",
+    "SourceOffPace",
     "SourceStuck",
     "describe",
 ]

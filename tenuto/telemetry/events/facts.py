@@ -18,6 +18,7 @@ __all__ = [
     "ServerStopped",
     "SessionClosed",
     "SessionOpened",
+    "SourceOffPace",
     "SourceStuck",
     "describe",
 ]
@@ -70,6 +71,16 @@ class SourceStuck(Event):
     session: str
     source: str
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOffPace(Event):
+    """Live audio comes at another rate than it claims; said once per session. In samples/s."""
+
+    level: ClassVar[Level] = Level.WARNING
+    source: str
+    announced: int
+    measured: int
 
 
 @dataclass(frozen=True, slots=True)
