@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 
 from tenuto.errors import SourceError, TenutoError
-from tenuto.media import Framer, Piece
+from tenuto.media import AudioFormat, Framer, Piece
 from tenuto.session import Session
 from tenuto.sources.base import Mark, Source
 
@@ -75,6 +75,10 @@ class Producer:
                 if isinstance(run, Mark):
                     framer.mark(run.text_offset)
                     continue
+                if isinstance(run, AudioFormat):
+                    raise SourceError(
+                        f"{self._source.kind} goes on with {run.channels} channels at {run.rate} Hz"
+                    )
                 for piece in framer.push(run):
                     await self._append(piece)
         tail = framer.finish()

@@ -34,12 +34,27 @@ class Source(Protocol):
         ...
 
     @property
-    def format(self) -> AudioFormat: ...
+    def format(self) -> AudioFormat:
+        """That of the first byte."""
+        ...
 
-    def stream(self) -> AsyncGenerator[bytes | Mark, None]:
+    @property
+    def pausable(self) -> bool:
+        """False: it is live and cannot wait. What nobody takes in time is dropped by the
+        session, the oldest first.
+        """
+        ...
+
+    @property
+    def patience(self) -> float | None:
+        """Seconds it may take to give its next run before it counts as failed; None: no bound."""
+        ...
+
+    def stream(self) -> AsyncGenerator[bytes | Mark | AudioFormat, None]:
         """Runs of at most MAX_RUN_SIZE bytes, cut anywhere, and marks between them.
 
-        Called once. Cancellation and `aclose()` run its `finally` blocks and free the
+        An `AudioFormat` says that the bytes behind it are of this format; it comes where
+        whole samples end. Called once. Cancellation and `aclose()` run its `finally` blocks and free the
         engine behind it within one frame.
         """
         ...

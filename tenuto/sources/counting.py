@@ -88,6 +88,14 @@ class CountingSource:
     def kind(self) -> str:
         return "counting"
 
+    @property
+    def pausable(self) -> bool:
+        return True
+
+    @property
+    def patience(self) -> float | None:
+        return None  # It blocks where a test says so.
+
     async def stream(self) -> AsyncGenerator[bytes, None]:
         counters = self.counters
         counters.started += 1

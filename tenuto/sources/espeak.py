@@ -45,6 +45,14 @@ class SpeechSource:
     def format(self) -> AudioFormat:
         return AudioFormat(RATE)
 
+    @property
+    def pausable(self) -> bool:
+        return True
+
+    @property
+    def patience(self) -> float | None:
+        return 60.0  # Many may stand in the queue before it.
+
     async def stream(self) -> AsyncGenerator[bytes | Mark, None]:
         clauses = cut_clauses(self.text)
         current = self._ask(clauses)

@@ -42,6 +42,14 @@ class FileSource:
     def format(self) -> AudioFormat:
         return self.data.format
 
+    @property
+    def pausable(self) -> bool:
+        return True
+
+    @property
+    def patience(self) -> float | None:
+        return 30.0
+
     async def stream(self) -> AsyncGenerator[bytes, None]:
         # Any size would do; whole frames spare the framer its carrying.
         most = MAX_RUN_SIZE - MAX_RUN_SIZE % self.format.frame_size

@@ -53,6 +53,14 @@ class ToneSource:
         return "tone"
 
     @property
+    def pausable(self) -> bool:
+        return True
+
+    @property
+    def patience(self) -> float | None:
+        return 10.0
+
+    @property
     def samples(self) -> int:
         """Samples per channel in the whole tone."""
         return round(self.seconds * self.rate)

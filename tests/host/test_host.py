@@ -36,6 +36,8 @@ class Scripted:
 
     kind = "scripted"
     format = AudioFormat()
+    pausable = True
+    patience: float | None = None
 
     def __init__(self, script: Callable[[], AsyncGenerator[bytes | Mark, None]]) -> None:
         self.stream = script
