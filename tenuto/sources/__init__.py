@@ -2,16 +2,19 @@
 
 from tenuto.sources.base import MAX_RUN_SIZE, Mark, Source
 from tenuto.sources.catalogue import PARAMETERS, open_source
+from tenuto.sources.converted import ConvertedSource
 from tenuto.sources.counting import COUNTERS, Counters, CountingSource, read_index
 from tenuto.sources.espeak import SpeechSource, open_speech
 from tenuto.sources.espeak_engine import shared_engine
 from tenuto.sources.file import FileSource, MediaFolder, open_file
+from tenuto.sources.formats import Wanted
 from tenuto.sources.tone import ToneSource
 
 __all__ = [
     "COUNTERS",
     "MAX_RUN_SIZE",
     "PARAMETERS",
+    "ConvertedSource",
     "Counters",
     "CountingSource",
     "FileSource",
@@ -20,6 +23,7 @@ __all__ = [
     "Source",
     "SpeechSource",
     "ToneSource",
+    "Wanted",
     "open_file",
     "open_source",
     "open_speech",

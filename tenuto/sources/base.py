@@ -54,7 +54,7 @@ class Source(Protocol):
         """Runs of at most MAX_RUN_SIZE bytes, cut anywhere, and marks between them.
 
         An `AudioFormat` says that the bytes behind it are of this format; it comes where
-        whole samples end. Called once. Cancellation and `aclose()` run its `finally` blocks and free the
-        engine behind it within one frame.
+        whole samples end. Called once. Cancellation and `aclose()` run its `finally` blocks
+        and free the engine behind it within one frame.
         """
         ...

@@ -9,16 +9,18 @@ from typing import NoReturn
 from tenuto.errors import ErrorCode, RequestError
 from tenuto.media import AudioFormat
 from tenuto.sources.base import MAX_RUN_SIZE, Source
+from tenuto.sources.converted import converted
 from tenuto.sources.counting import CountingSource
 from tenuto.sources.espeak import DEFAULT_LANGUAGE, open_speech
 from tenuto.sources.file import MediaFolder
+from tenuto.sources.formats import Wanted, read_wanted
 from tenuto.sources.tone import MAX_CHANNELS, MAX_RATE, MAX_SECONDS, MIN_RATE, ToneSource
 
 __all__ = ["PARAMETERS", "open_source"]
 
 PARAMETERS: dict[str, frozenset[str]] = {
-    "speech": frozenset({"source", "text", "lang"}),
-    "file": frozenset({"source", "file"}),
+    "speech": frozenset({"source", "text", "lang", "rate", "channels"}),
+    "file": frozenset({"source", "file", "rate", "channels"}),
     "tone": frozenset({"source", "tone", "frequency", "seconds", "rate", "channels", "level"}),
     "counting": frozenset(
         {"source", "frames", "run", "first_delay", "delay", "fail_after", "block_after"}
@@ -54,9 +56,10 @@ async def open_source(
     match kind:
         case "speech":
             language = request.get("lang", DEFAULT_LANGUAGE)
-            return await open_speech(_needed(request, "text"), language)
+            wanted = read_wanted(request)
+            return converted(await open_speech(_needed(request, "text"), language), wanted)
         case "file":
-            return await _open_file(_needed(request, "file"), media)
+            return await _open_file(_needed(request, "file"), media, read_wanted(request))
         case "tone":
             return _open_tone(request)
         case _:
@@ -77,14 +80,14 @@ def _kind(request: Mapping[str, str], kinds: tuple[str, ...]) -> str:
     return _IMPLIED[implied[0]]
 
 
-async def _open_file(name: str, media: MediaFolder | None) -> Source:
+async def _open_file(name: str, media: MediaFolder | None, wanted: Wanted) -> Source:
     if media is None:
         raise RequestError(
             ErrorCode.UNKNOWN_FILE,
             "this server plays no files",
             remedy="start it with a media folder",
         )
-    return await media.open(name)
+    return await media.open(name, wanted)
 
 
 def _open_tone(request: Mapping[str, str]) -> Source:
