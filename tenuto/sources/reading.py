@@ -98,7 +98,7 @@ class FileReader:
             samples = self._samples or self._open()
             run = samples.read(self._block)
         except OSError as error:
-            self._failure = SourceError(f"{self._name} cannot be read: {error.strerror}")
+            self._failure = SourceError(f"{self._name} cannot be read: {error.strerror or error}")
         except SourceError as error:
             self._failure = error
         else:

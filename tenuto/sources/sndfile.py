@@ -14,7 +14,7 @@ from tenuto.errors import ErrorCode, RequestError, SourceError
 __all__ = ["ContainerSamples", "read_data"]
 
 # Integers of up to 16 bits, and what decodes to such, come as they are. Wider ones and floats
-# are rounded by us: libsndfile scales floats by 32,767 and lets those beyond wrap around.
+# are rounded by us: libsndfile scales floats by 1, 32,767 or 32,768, and some wrap around.
 _WIDE = dict.fromkeys(("PCM_24", "PCM_32", "ALAC_20", "ALAC_24", "ALAC_32", "DWVW_24"), "int32")
 _LOSSY = ("VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG_LAYER_III")
 _KINDS = {**_WIDE, "DOUBLE": "float64", **dict.fromkeys(("FLOAT", *_LOSSY), "float32")}
@@ -28,13 +28,16 @@ _UNKNOWN_LENGTH = 2**62
 def read_data(file: BinaryIO, name: str, what: str) -> tuple[int, int, str]:
     """Rate, channels and the numpy type to decode to.
 
-    Raises `RequestError(UNSUPPORTED_AUDIO)`.
+    Raises `RequestError(UNSUPPORTED_AUDIO)`, and OSError.
     """
+    guarded = _Guarded(file)
     try:
-        with _Sound(_Guarded(file)) as sound:
+        with _Sound(guarded) as sound:
             empty = sound.format == "OGG" and sound.frames == 0
             found = sound.samplerate, sound.channels, _KINDS.get(sound.subtype, "int16")
     except soundfile.LibsndfileError as error:
+        if guarded.failure is not None:
+            raise guarded.failure from None
         problem = f"that cannot be decoded: {_reason(error)}"
     else:
         if not empty:
@@ -61,6 +64,8 @@ class ContainerSamples:
         try:
             self._sound = _Sound(self._file)
         except soundfile.LibsndfileError as error:
+            if self._file.failure is not None:
+                raise self._file.failure from None
             raise SourceError(f"{name} can no longer be decoded: {_reason(error)}") from None
         # FLAC knows its length; others guess it, or libsndfile does.
         known = self._sound.format == "FLAC" and self._sound.frames < _UNKNOWN_LENGTH

@@ -223,13 +223,15 @@ def _lossy() -> list[Sound]:
     stereo = wav(channels=2)
     return [
         Sound("mono.mp3", ("-c:a", "libmp3lame", "-b:a", "128k"), like=0.99),
-        Sound("stereo.mp3", ("-c:a", "libmp3lame", "-b:a", "256k"), like=0.99, source=stereo, channels=2),
+        Sound("stereo.mp3", ("-c:a", "libmp3lame", "-b:a", "256k"), like=0.99,
+              source=stereo, channels=2),
         Sound("mp3-named.wav", ("-c:a", "libmp3lame", "-f", "mp3"), like=0.99),
         Sound("untagged.mp3", ("-c:a", "libmp3lame", "-id3v2_version", "0", "-write_xing", "0"),
               like=0.99),
         Sound("stereo.ogg", ("-c:a", "libvorbis"), like=0.99, source=stereo, channels=2),
         Sound("mono.opus", ("-c:a", "libopus", "-b:a", "128k"), like=0.99),
-        Sound("stereo.opus", ("-c:a", "libopus", "-b:a", "192k"), like=0.99, source=stereo, channels=2),
+        Sound("stereo.opus", ("-c:a", "libopus", "-b:a", "192k"), like=0.99,
+              source=stereo, channels=2),
     ]  # fmt: skip
 
 
