@@ -39,7 +39,7 @@ __all__ = ["serve"]
 @click.option(
     "--media",
     type=click.Path(path_type=Path),
-    help="Folder of WAV files to serve as /v1/speak?file=NAME.",
+    help="Folder of sound files to serve as /v1/speak?file=NAME.",
 )
 @click.option(
     "--stdin",

@@ -23,8 +23,8 @@ _COMMON = (
     "--generate-hashes",
     "--no-emit-index-url", "--no-emit-find-links",
     "--custom-compile-command", "scripts/lock",
-    # The demo speaks, so what it runs on has a voice.
-    "--extra", "espeak",
+    # The demo speaks, so what it runs on has a voice; and it plays whatever it is given.
+    "--extra", "espeak", "--extra", "audio",
     "--group", "build",
 )  # fmt: skip
 

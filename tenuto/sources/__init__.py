@@ -2,10 +2,12 @@
 
 from tenuto.sources.base import MAX_RUN_SIZE, Mark, Source
 from tenuto.sources.catalogue import PARAMETERS, find_kind, open_source
+from tenuto.sources.converted import ConvertedSource
 from tenuto.sources.counting import COUNTERS, Counters, CountingSource, read_index
 from tenuto.sources.espeak import SpeechSource, open_speech
 from tenuto.sources.espeak_engine import shared_engine
 from tenuto.sources.file import FileSource, MediaFolder, open_file
+from tenuto.sources.formats import Wanted
 from tenuto.sources.listing import list_sources
 from tenuto.sources.model import ModelSource
 from tenuto.sources.pump import PumpTally
@@ -17,6 +19,7 @@ __all__ = [
     "MAX_RUN_SIZE",
     "PARAMETERS",
     "STDIN_MODES",
+    "ConvertedSource",
     "Counters",
     "CountingSource",
     "FileSource",
@@ -29,6 +32,7 @@ __all__ = [
     "StandardInput",
     "StdinSource",
     "ToneSource",
+    "Wanted",
     "find_kind",
     "list_sources",
     "open_file",

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tenuto.errors import ErrorCode, RequestError
-from tenuto.media import AudioFormat
+from tenuto.media import FRAMES_PER_SECOND, AudioFormat
 from tenuto.sources import kinds
 from tenuto.sources.base import Source
+from tenuto.sources.converted import converted
 from tenuto.sources.counting import CountingSource
 from tenuto.sources.espeak import open_speech
 from tenuto.sources.file import MediaFolder
+from tenuto.sources.formats import Wanted
 from tenuto.sources.kinds import KINDS
 from tenuto.sources.model import ModelSource
 from tenuto.sources.parameters import SourceKind, refuse
@@ -53,9 +55,9 @@ async def open_source(
     """
     match find_kind(request, allow_test_sources=allow_test_sources).name:
         case "speech":
-            return await _open_speech(request)
+            return converted(await _open_speech(request), _wanted(request))
         case "file":
-            return await _open_file(kinds.FILE_NAME.needed(request), media)
+            return await _open_file(kinds.FILE_NAME.needed(request), media, _wanted(request))
         case "tone":
             return _open_tone(request)
         case "stdin":
@@ -92,14 +94,22 @@ async def _open_speech(request: Mapping[str, str]) -> Source:
     )
 
 
-async def _open_file(name: str, media: MediaFolder | None) -> Source:
+def _wanted(request: Mapping[str, str]) -> Wanted:
+    """The format that files and speech are converted to."""
+    rate = kinds.TO_RATE.maybe(request)
+    if rate is not None and rate % FRAMES_PER_SECOND:
+        refuse(f"rate={rate} cannot be used", "give a number divisible by 50, such as 16000")
+    return Wanted(rate, kinds.TO_CHANNELS.maybe(request))
+
+
+async def _open_file(name: str, media: MediaFolder | None, wanted: Wanted) -> Source:
     if media is None:
         raise RequestError(
             ErrorCode.UNKNOWN_FILE,
             "this server plays no files",
             remedy="start it with a media folder",
         )
-    return await media.open(name)
+    return await media.open(name, wanted)
 
 
 async def _open_stdin(stdin: StandardInput | None) -> Source:

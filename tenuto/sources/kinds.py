@@ -49,6 +49,8 @@ __all__ = [
     "TEXT",
     "TONE",
     "TONE_PITCH",
+    "TO_CHANNELS",
+    "TO_RATE",
     "VOICE",
 ]
 
@@ -62,6 +64,9 @@ _MAX_SEED = 1_000_000_000
 RATE = Whole("rate", "samples/s, divisible by 50", MIN_RATE, MAX_RATE, 16000, "Hz")
 CHANNELS = Whole("channels", "all say the same", 1, MAX_CHANNELS, 1)
 
+TO_RATE = Whole("rate", "resampled to it; a multiple of 50", MIN_RATE, MAX_RATE, unit="Hz")
+TO_CHANNELS = Whole("channels", "mixed to so many", 1, MAX_CHANNELS)
+
 TEXT = Text("text", "what is spoken", form=f"1 to {MAX_TEXT:,} characters", required=True)
 LANG = Text("lang", "the language; finds its best voice", DEFAULT_LANGUAGE, "a language tag")
 VOICE = Text("voice", "instead of lang, or one that speaks it", form="a voice or tag, +variant")
@@ -70,12 +75,18 @@ PITCH = Whole("pitch", "how high", 0, MAX_PITCH, DEFAULT_PITCH)
 SPEECH = SourceKind(
     "speech",
     "text, spoken by espeak-ng",
-    (TEXT, LANG, VOICE, SPEED, PITCH),
+    (TEXT, LANG, VOICE, SPEED, PITCH, TO_RATE, TO_CHANNELS),
     implied_by=("text",),
 )
 
-FILE_NAME = Text("file", "a WAV file of the media folder", form="a relative path", required=True)
-FILE = SourceKind("file", "a WAV file", (FILE_NAME,), implied_by=("file",), needs="--media FOLDER")
+FILE_NAME = Text("file", "a sound file of the media folder", form="a relative path", required=True)
+FILE = SourceKind(
+    "file",
+    "a file of sound",
+    (FILE_NAME, TO_RATE, TO_CHANNELS),
+    implied_by=("file",),
+    needs="--media FOLDER",
+)
 
 _HALF_RATE = "half the rate"
 TONE_PITCH = Real("tone", "the tone's frequency", 1, MAX_RATE / 2, 440.0, "Hz", _HALF_RATE)

@@ -141,7 +141,8 @@ class Pump:
                 for run in self._stream.push(data):
                     self._keep(run)
                 self._tell()
-            self._stream.finish()
+            for run in self._stream.finish():
+                self._keep(run)
         except TenutoError as error:
             self.failure = error
         except OSError as error:

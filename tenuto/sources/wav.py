@@ -1,46 +1,40 @@
-"""RIFF/WAVE headers: where the samples are and what they are, or why they cannot play."""
+"""RIFF/WAVE and RF64: where the samples are and what they are, or why they cannot play."""
 
 from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, NoReturn
 
+from tenuto.convert import Encoding, SampleDecoder
 from tenuto.errors import ErrorCode, RequestError
-from tenuto.media import AudioFormat
 
-__all__ = ["WavData", "read_header"]
+__all__ = ["WavData", "WavSamples", "is_wav", "padding", "read_header", "refuse_file"]
 
-_PCM, _EXTENSIBLE = 0x0001, 0xFFFE
+_EXTENSIBLE = 0xFFFE
 _TAGS = {
     0x0002: "Microsoft ADPCM",
-    0x0003: "IEEE float",
-    0x0006: "A-law",
-    0x0007: "mu-law",
     0x0011: "IMA ADPCM",
+    0x0031: "GSM 6.10",
     0x0050: "MPEG audio",
     0x0055: "MP3",
     0x00FF: "AAC",
 }
+# By bytes of one sample of one channel. PCM of up to 8 bits is unsigned.
+_PCM_ENCODINGS = {1: Encoding.U8, 2: Encoding.S16, 3: Encoding.S24, 4: Encoding.S32}
+_FLOAT_ENCODINGS = {4: Encoding.F32, 8: Encoding.F64}
 # WAVE_FORMAT_EXTENSIBLE names its codec by a GUID: two bytes of tag, then these.
 _SUBFORMAT = bytes.fromhex("000000001000800000aa00389b71")
-# A writer into a pipe cannot go back to fill in the length: it leaves one of these.
+# A writer into a pipe cannot go back to fill in the length: it leaves one of these, or
+# something near 2 GiB, which the end of the file cuts short like any other lie.
 _UNKNOWN_SIZES = (0, 0xFFFFFFFF)
+# RF64 (EBU Tech 3306) says the true length in a chunk of its own.
+_IN_DS64 = 0xFFFFFFFF
 # Far more chunks than any recorder writes; a hostile file of empty ones ends here.
 _MAX_CHUNKS = 256
-
-_MAGIC = (
-    (0, b"RF64", "64-bit WAV (RF64)"),
-    (0, b"RIFX", "big-endian WAV (RIFX)"),
-    (0, b"ID3", "MP3 data"),
-    (0, b"fLaC", "FLAC data"),
-    (0, b"OggS", "Ogg data"),
-    (4, b"ftyp", "MP4 data"),
-    (0, b"FORM", "AIFF data"),
-    (0, b".snd", "Sun audio data"),
-    (0, b"caff", "Core Audio data"),
-    (0, b"\x1aE\xdf\xa3", "Matroska or WebM data"),
-    (0, b"RIFF", "a RIFF file that is not WAVE"),
+_KNOWN_CHUNKS = frozenset(
+    b"fmt |data|LIST|fact|bext|JUNK|junk|PAD |FLLR|cue |smpl|inst|PEAK|iXML|id3 |ID3 |"
+    b"axml|umid|chna|cart|levl|link|plst|acid|strc|afsp|DISP|_PMX|minf|elm1|regn|ds64".split(b"|")
 )
 
 
@@ -48,9 +42,49 @@ _MAGIC = (
 class WavData:
     """Samples at `offset` in the file; `size` bytes of them, or None to the file's end."""
 
-    format: AudioFormat
+    rate: int
+    channels: int
+    encoding: Encoding
     offset: int
     size: int | None
+
+    @property
+    def sample_size(self) -> int:
+        """Stored bytes of one sample of all channels."""
+        return self.encoding.size * self.channels
+
+
+class WavSamples:
+    """Reads the samples as 16-bit ones; `file` is anywhere."""
+
+    def __init__(self, file: BinaryIO, data: WavData) -> None:
+        self._file = file
+        self._data = data
+        self._left = data.size
+        self._decoder = SampleDecoder(data.encoding)
+        file.seek(data.offset)
+
+    def read(self, samples: int) -> bytes:
+        """At most so many samples of all channels; nothing at the end. Raises OSError."""
+        size = samples * self._data.sample_size
+        decoded = b""
+        while not decoded:
+            run = self._file.read(size if self._left is None else min(size, self._left))
+            if not run:
+                self._decoder.finish()
+                return b""
+            if self._left is not None:
+                self._left -= len(run)
+            decoded = self._decoder.push(run)
+        return decoded
+
+    def close(self) -> None:
+        """The file is its opener's to close."""
+
+
+def is_wav(head: bytes) -> bool:
+    """Whether a file that begins so is for `read_header`."""
+    return head[:4] in (b"RIFF", b"RF64", b"BW64") and head[8:12] == b"WAVE"
 
 
 def read_header(file: BinaryIO, name: str) -> WavData:
@@ -58,11 +92,10 @@ def read_header(file: BinaryIO, name: str) -> WavData:
 
     `name` stands for the file in the error. Reads headers only, from the start.
     """
-    head = file.read(12)
-    if head[:4] != b"RIFF" or head[8:12] != b"WAVE":
-        raise _refusal(name, _recognise(head + file.read(500)))
-    riff_size = struct.unpack_from("<I", head, 4)[0]
-    format: AudioFormat | None = None
+    file.seek(0)
+    riff_size = struct.unpack_from("<4sI", file.read(12))[1]
+    shape: tuple[int, int, Encoding] | None = None
+    long_size: int | None = None
     for _ in range(_MAX_CHUNKS):
         header = file.read(8)
         if len(header) < 8:
@@ -70,52 +103,80 @@ def read_header(file: BinaryIO, name: str) -> WavData:
         tag, size = struct.unpack("<4sI", header)
         start = file.tell()
         if tag == b"fmt ":
-            format = _parse_format(file.read(min(size, 40)), name)
+            shape = _parse_format(file.read(min(size, 40)), name)
+        elif tag == b"ds64":
+            long_size = _parse_long_size(file.read(min(size, 16)))
         elif tag == b"data":
-            if format is None:
-                raise _refusal(name, "a WAV file without a format before its data")
-            # A zero is true only where the RIFF length says that more chunks follow.
-            true_zero = riff_size not in _UNKNOWN_SIZES and 8 + riff_size > start
-            unknown = size in _UNKNOWN_SIZES and not (size == 0 and true_zero)
-            return WavData(format, start, None if unknown else size)
-        file.seek(start + size + size % 2)  # Chunks are padded to an even length.
-    raise _refusal(name, "a WAV file without a data chunk")
+            if shape is None:
+                refuse_file(name, "a WAV file without a format before its data")
+            return WavData(*shape, start, _data_size(size, long_size, riff_size, start))
+        _seek_next(file, start + size)
+    refuse_file(name, "a WAV file without a data chunk")
 
 
-def _parse_format(body: bytes, name: str) -> AudioFormat:
+def _seek_next(file: BinaryIO, end: int) -> None:
+    """To the next chunk: behind a byte of padding, unless the writer forgot it."""
+    file.seek(end)
+    if end % 2:
+        file.seek(end + padding(file.read(5)))
+
+
+def padding(near: bytes) -> int:
+    """How many bytes of padding follow a chunk of odd size: none where the writer forgot it.
+
+    `near` is what stands behind the chunk, 5 bytes of it.
+    """
+    forgotten = near[:4] in _KNOWN_CHUNKS and near[1:5] not in _KNOWN_CHUNKS
+    return 0 if forgotten else 1
+
+
+def _data_size(size: int, long_size: int | None, riff_size: int, start: int) -> int | None:
+    if size == _IN_DS64 and long_size:
+        return long_size
+    # A zero is true only where the RIFF length says that more chunks follow.
+    true_zero = riff_size not in _UNKNOWN_SIZES and 8 + riff_size > start
+    unknown = size in _UNKNOWN_SIZES and not (size == 0 and true_zero)
+    return None if unknown else size
+
+
+def _parse_long_size(body: bytes) -> int | None:
+    return struct.unpack_from("<Q", body, 8)[0] if len(body) >= 16 else None
+
+
+def _parse_format(body: bytes, name: str) -> tuple[int, int, Encoding]:
     if len(body) < 16:
-        raise _refusal(name, "a WAV file with a short format chunk")
+        refuse_file(name, "a WAV file with a short format chunk")
     tag, channels, rate, _, align, bits = struct.unpack_from("<HHIIHH", body)
     if tag == _EXTENSIBLE and len(body) >= 40 and body[26:40] == _SUBFORMAT:
         tag = struct.unpack_from("<H", body, 24)[0]
-    if tag != _PCM:
-        raise _refusal(name, _TAGS.get(tag, f"WAV data of format 0x{tag:04X}"))
-    if bits != 16:
-        raise _refusal(name, f"{bits}-bit PCM")
-    if align != 2 * channels:
-        raise _refusal(name, f"PCM of {channels} channels in blocks of {align} bytes")
-    return AudioFormat(rate, channels)
+    return rate, channels, _find_encoding(tag, channels, align, bits, name)
 
 
-def _recognise(head: bytes) -> str:
-    if not head:
-        return "an empty file"
-    for offset, magic, found in _MAGIC:
-        if head.startswith(magic, offset):
-            return found
-    if len(head) > 1 and head[0] == 0xFF and head[1] & 0xE0 == 0xE0:
-        # An MPEG frame header; layer 0 is ADTS, the framing of AAC.
-        return "MP3 data" if head[1] & 0x06 else "AAC data"
-    # A cut in the middle of a character is no proof against text.
-    text = head.decode("utf-8", errors="ignore")
-    if len(head) - len(text.encode()) < 4 and all(c.isprintable() or c.isspace() for c in text):
-        return "text"
-    return "data of no known audio format"
+def _find_encoding(tag: int, channels: int, align: int, bits: int, name: str) -> Encoding:
+    size = (bits + 7) // 8
+    encoding: Encoding | None
+    match tag:
+        case 0x0001:
+            encoding, what = _PCM_ENCODINGS.get(size), f"{bits}-bit PCM"
+        case 0x0003:
+            encoding, what = _FLOAT_ENCODINGS.get(size), f"{bits}-bit float"
+        case 0x0006:
+            encoding, what = Encoding.ALAW, "A-law"
+        case 0x0007:
+            encoding, what = Encoding.MULAW, "mu-law"
+        case _:
+            encoding, what = None, f"{_TAGS.get(tag, f'data of format 0x{tag:04X}')}"
+    if encoding is None:
+        refuse_file(name, f"a WAV file of {what}")
+    if align != channels * encoding.size:
+        refuse_file(name, f"a WAV file of {what}, {channels} channels in blocks of {align} bytes")
+    return encoding
 
 
-def _refusal(name: str, found: str) -> RequestError:
-    return RequestError(
+def refuse_file(name: str, found: str) -> NoReturn:
+    """What it is instead, and what to do."""
+    raise RequestError(
         ErrorCode.UNSUPPORTED_AUDIO,
-        f"{name} is {found}; 16-bit PCM WAV can be played",
+        f"{name} is {found}, which cannot be played",
         remedy="convert it, for example: ffmpeg -i INPUT -c:a pcm_s16le OUTPUT.wav",
     )

@@ -8,9 +8,12 @@ from collections.abc import Iterator
 from enum import Enum, auto
 from typing import NoReturn, Protocol
 
+from tenuto.convert import Converter, SampleDecoder
 from tenuto.errors import ErrorCode, RequestError, SourceError
 from tenuto.media import AudioFormat
-from tenuto.sources.wav import WavData, read_header
+from tenuto.sources.formats import Wanted, check_shape
+from tenuto.sources.recognise import recognise
+from tenuto.sources.wav import WavData, is_wav, padding, read_header, refuse_file
 
 __all__ = ["MAX_HEAD", "RawStream", "Run", "SampleStream", "WavStream"]
 
@@ -20,7 +23,7 @@ MAX_HEAD = 1024 * 1024
 Run = tuple[AudioFormat, bytes]
 """Whole samples and what they are."""
 
-_MAGIC = (b"RIFF", b"RF64")
+_MAGIC = (b"RIFF", b"RF64", b"BW64")
 _CHUNK = struct.Struct("<4sI")
 
 
@@ -33,7 +36,7 @@ class SampleStream(Protocol):
         """Exhaust it before the next call; raises where `data` is no audio."""
         ...
 
-    def finish(self) -> None:
+    def finish(self) -> Iterator[Run]:
         """No more will come; raises where that is too early to mean anything."""
         ...
 
@@ -48,8 +51,9 @@ class RawStream:
     def push(self, data: bytes) -> Iterator[Run]:
         yield from self._cutter.push(data)
 
-    def finish(self) -> None:
-        """A part of a sample is no sound."""
+    def finish(self) -> Iterator[Run]:
+        """Nothing: a part of a sample is no sound."""
+        return iter(())
 
 
 class _State(Enum):
@@ -78,7 +82,7 @@ class WavStream:
         self._left: int | None = 0
         self._pad = 0
         self._skip = 0
-        self._cutter = _Cutter(AudioFormat())
+        self._samples: _Samples | None = None
 
     def push(self, data: bytes) -> Iterator[Run]:
         while data:
@@ -86,26 +90,30 @@ class WavStream:
                 skipped = min(self._skip, len(data))
                 self._skip -= skipped
                 data = data[skipped:]
-            elif self._state is _State.DATA:
+            elif self._state is _State.DATA and self._samples is not None:
                 most = len(data) if self._left is None else min(self._left, len(data))
-                yield from self._cutter.push(data[:most])
+                yield from self._samples.push(data[:most])
                 data = data[most:]
-                self._count(most)
+                if self._ends(most):
+                    yield from self._samples.finish()
+                    self._between()
             elif self._state is _State.HEAD:
                 data = self._read_head(data)
             else:
                 data = self._read_chunk(data)
 
-    def finish(self) -> None:
+    def finish(self) -> Iterator[Run]:
+        if self._state is _State.DATA and self._samples is not None:
+            yield from self._samples.finish()
         if self._state is _State.HEAD and self._head:
             self._refuse_early(bytes(self._head))
 
-    def _count(self, size: int) -> None:
+    def _ends(self, size: int) -> bool:
+        """Are these the last bytes of a file's samples?"""
         if self._left is None:
-            return
+            return False
         self._left -= size
-        if not self._left:
-            self._between()
+        return not self._left
 
     def _between(self) -> None:
         self._skip = self._pad
@@ -118,7 +126,7 @@ class WavStream:
         self._head += data
         if len(self._head) < 12:
             return b""
-        if self._head[:4] not in _MAGIC or self._head[8:12] != b"WAVE":
+        if not is_wav(bytes(self._head)):
             self._parse(bytes(self._head))
         end = self._find_data()
         if end is None:
@@ -135,16 +143,19 @@ class WavStream:
             tag, size = _CHUNK.unpack_from(self._head, at)
             if tag == b"data":
                 return at + _CHUNK.size
-            at += _CHUNK.size + size + size % 2
-            self._walked = at
+            end = at + _CHUNK.size + size
+            if end % 2:
+                if len(self._head) < end + 5 and end <= MAX_HEAD:
+                    return None
+                end += padding(bytes(self._head[end : end + 5]))
+            self._walked = at = end
         if max(at, len(self._head)) > MAX_HEAD:
             self._fail(f"{self._name} is a WAV file with more than {MAX_HEAD} bytes of header")
         return None
 
     def _begin(self, head: bytes) -> None:
-        found = self._parse(head)
-        self.format = found.format
-        self._cutter = _Cutter(found.format)
+        found, self.format = self._parse(head)
+        self._samples = _Samples(found, self.format)
         self._walked = 0
         self._left = found.size
         self._pad = (found.size or 0) % 2
@@ -152,9 +163,13 @@ class WavStream:
         if self._left == 0:
             self._between()
 
-    def _parse(self, head: bytes) -> WavData:
+    def _parse(self, head: bytes) -> tuple[WavData, AudioFormat]:
         try:
-            return read_header(io.BytesIO(head), self._name)
+            if not is_wav(head):
+                refuse_file(self._name, recognise(head).what)
+            data = read_header(io.BytesIO(head), self._name)
+            check_shape(data, self._name)
+            return data, Wanted().of(data)
         except RequestError as error:
             if self.format is None:
                 raise
@@ -189,6 +204,22 @@ class WavStream:
             message,
             remedy="write a WAV file, or raw samples and --stdin-format RATE:CHANNELS",
         )
+
+
+class _Samples:
+    """Stored samples in, 16-bit ones of `format` out."""
+
+    def __init__(self, data: WavData, format: AudioFormat) -> None:
+        self._decoder = SampleDecoder(data.encoding)
+        self._converter = Converter(data, format)
+        self._cutter = _Cutter(format)
+
+    def push(self, data: bytes) -> Iterator[Run]:
+        yield from self._cutter.push(self._converter.push(self._decoder.push(data)))
+
+    def finish(self) -> Iterator[Run]:
+        self._decoder.finish()
+        yield from self._cutter.push(self._converter.finish())
 
 
 class _Cutter:

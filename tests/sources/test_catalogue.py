@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 
 from tenuto.errors import ErrorCode, RequestError
+from tenuto.media import AudioFormat
 from tenuto.sources import PARAMETERS, MediaFolder, open_source
 from tenuto.sources.counting import CountingSource
 from tenuto.sources.espeak import SpeechSource
 from tenuto.sources.tone import ToneSource
+from tests.sources.listening import hear
 
 
 async def test_what_is_given_says_which_source_is_meant(tmp_path: Path) -> None:
@@ -62,15 +64,28 @@ async def test_counting_is_for_tests_only() -> None:
         ({"tone": "440", "rate": "16000.5"}, "rate=16000.5 is no whole number"),
         ({"tone": "440", "rate": "999999999999999"}, "8000 to 192000"),
         ({"tone": "440", "channels": "9"}, "1 to 8"),
+        ({"text": "a", "rate": "11025"}, "rate=11025 cannot be used. give a number divisible by"),
+        ({"text": "a", "rate": "7950"}, "rate='7950' cannot be used. give a number 8000 to 192000"),
+        (
+            {"file": "a", "rate": "192050"},
+            "rate='192050' cannot be used. give a number 8000 to 192000",
+        ),
+        ({"text": "a", "rate": "1e4"}, "rate='1e4' cannot be used"),
+        ({"file": "a", "rate": "\u0661" * 5}, "rate="),
+        ({"file": "a", "rate": "9" * 5000}, "rate='9{40}' cannot be used"),
+        ({"text": "a", "channels": "0"}, "channels='0' cannot be used. give a number 1 to 8"),
+        ({"file": "a", "channels": "9"}, "channels='9' cannot be used. give a number 1 to 8"),
+        ({"file": "a", "channels": ""}, "channels='' cannot be used"),
         ({"tone": "440", "level": ""}, "level=''"),
         ({"tone": "9" * 5000}, "cannot be used"),
     ],
 )
 async def test_bad_requests_name_the_parameter_and_its_range(
-    request_: dict[str, str], found: str
+    request_: dict[str, str], found: str, tmp_path: Path
 ) -> None:
+    media = MediaFolder(tmp_path)
     with pytest.raises(RequestError, match=found) as refusal:
-        await open_source(request_)
+        await open_source(request_, media=media)
     assert refusal.value.code is ErrorCode.BAD_REQUEST
     assert len(str(refusal.value)) < 300
 
@@ -97,3 +112,17 @@ async def test_refusals_of_the_sources_keep_their_codes(
 def test_each_kind_lists_its_parameters() -> None:
     assert set(PARAMETERS) == {"speech", "file", "tone", "stdin", "counting", "model"}
     assert all("source" in names for names in PARAMETERS.values())
+
+
+async def test_speech_comes_in_the_format_that_was_asked_for() -> None:
+    plain_source = await open_source({"text": "One two three."})
+    plain, plain_format = await hear(plain_source), plain_source.format
+    source = await open_source({"text": "One two three.", "rate": "48000", "channels": "2"})
+    assert (source.kind, source.format) == ("speech", AudioFormat(48000, 2))
+    heard = await hear(source)
+    # espeak-ng does not say it twice in exactly the same time.
+    seconds = len(plain.audio) / plain_format.bytes_per_second
+    assert len(heard.audio) / source.format.bytes_per_second == pytest.approx(seconds, rel=0.05)
+    assert [offset for offset, _ in heard.marks] == [offset for offset, _ in plain.marks]
+    same = await open_source({"text": "One.", "rate": "22050", "channels": "1"})
+    assert isinstance(same, SpeechSource)

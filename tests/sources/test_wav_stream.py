@@ -6,6 +6,7 @@ import random
 import struct
 from collections.abc import Iterable
 
+import numpy as np
 import pytest
 
 from tenuto.errors import ErrorCode, RequestError, SourceError
@@ -38,15 +39,14 @@ def wav(
 def heard(stream: SampleStream, parts: Iterable[bytes]) -> list[tuple[AudioFormat, bytes]]:
     """Everything, runs of one format joined."""
     joined: list[tuple[AudioFormat, bytes]] = []
-    for part in parts:
-        for format, run in stream.push(part):
+    for runs in (*map(stream.push, parts), stream.finish()):
+        for format, run in runs:
             assert run
             assert len(run) % format.bytes_per_sample == 0
             if joined and joined[-1][0] == format:
                 joined[-1] = (format, joined[-1][1] + run)
             else:
                 joined.append((format, run))
-    stream.finish()
     return joined
 
 
@@ -141,8 +141,61 @@ def test_what_follows_and_is_no_wav_is_a_failure_after_what_was_heard(
         for part in cut(data, 5):
             for _, run in stream.push(part):
                 runs += run
-        stream.finish()
+        list(stream.finish())
     assert runs == ONE
+
+
+def stored(encoding: int, bits: int, samples: bytes, *, rate: int = 16000) -> bytes:
+    block = 2 * bits // 8
+    head = struct.pack("<HHIIHH", encoding, 2, rate, rate * block, block, bits)
+    body = b"WAVE" + chunk(b"fmt ", head) + chunk(b"data", samples)
+    return struct.pack("<4sI", b"RIFF", len(body)) + body
+
+
+VALUES = np.random.default_rng(7).integers(-32768, 32767, (500, 2), np.int16)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "bits", "values"),
+    [
+        (1, 8, (VALUES >> 8) + 128),
+        (1, 24, VALUES),
+        (1, 32, VALUES.astype("<i4") << 16),
+        (3, 32, (VALUES / 32768).astype("<f4")),
+        (3, 64, (VALUES / 32768).astype("<f8")),
+    ],
+)
+def test_any_encoding_becomes_16_bits_however_it_is_cut(
+    encoding: int, bits: int, values: np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+) -> None:
+    expected = (VALUES >> 8 << 8 if bits == 8 else VALUES).astype("<i2").tobytes()
+    data = values.astype(np.uint8).tobytes() if bits == 8 else values.tobytes()
+    if bits == 24:
+        data = b"".join(b"\x55" + value.tobytes() for value in VALUES.ravel())
+    audio = AudioFormat(16000, 2)
+    file = stored(encoding, bits, data)
+    for seed in range(3):
+        assert heard(WavStream("it"), cut(file + wav(ONE), seed)) == [
+            (audio, expected),
+            (MONO, ONE),
+        ]
+
+
+def test_a_rate_without_whole_frames_is_resampled_to_its_end() -> None:
+    samples = VALUES.tobytes()
+    ((audio, run),) = heard(WavStream("it"), cut(stored(1, 16, samples, rate=11025), 1))
+    assert audio == AudioFormat(12000, 2)
+    assert len(run) // 4 == round(500 * 12000 / 11025)
+    whole = heard(WavStream("it"), [stored(1, 16, samples, rate=11025)])
+    assert whole == [(audio, run)]
+
+
+@pytest.mark.parametrize("padded", [True, False])
+def test_a_chunk_of_odd_size_may_lack_its_padding(padded: bool) -> None:
+    before = struct.pack("<4sI", b"LIST", 5) + b"odd!!" + b"\0" * padded
+    file = wav(ONE, before=before)
+    for seed in range(5):
+        assert heard(WavStream("it"), cut(file, seed)) == [(MONO, ONE)]
 
 
 def test_raw_samples_are_whole() -> None:
