@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from tenuto.convert import Converter
 from tenuto.errors import TenutoError
 from tenuto.media import AudioFormat, Frame
 from tenuto.session import Cursor, Session
@@ -127,22 +128,22 @@ class Wav:
     shows_truncation = False
 
     def __init__(self, session: Session, cursor: Cursor) -> None:
-        self._audio = session.audio
+        self._samples = _OneFormat(session, cursor)
 
     def begin(self, chunk_frames: int) -> bytes:
-        return wav_header(self._audio)
+        return wav_header(self._samples.audio)
 
     def frames(self, frames: Sequence[Frame]) -> bytes:
-        return b"".join(frame.payload for frame in frames)
+        return self._samples.of(frames)
 
     def keepalive(self) -> bytes:
         return b""
 
     def end(self) -> bytes:
-        return b""
+        return self._samples.rest()
 
     def notice(self, error: TenutoError) -> bytes:
-        return b""
+        return self._samples.rest()
 
 
 class L16:
@@ -151,24 +152,58 @@ class L16:
     shows_truncation = False
 
     def __init__(self, session: Session, cursor: Cursor) -> None:
-        audio = session.audio
+        self._samples = _OneFormat(session, cursor)
+        audio = self._samples.audio
         self.media_type = f"audio/L16;rate={audio.rate};channels={audio.channels}"
 
     def begin(self, chunk_frames: int) -> bytes:
         return b""
 
     def frames(self, frames: Sequence[Frame]) -> bytes:
-        samples = b"".join(frame.payload for frame in frames)
-        return np.frombuffer(samples, dtype="<i2").astype(">i2").tobytes()
+        return _swapped(self._samples.of(frames))
 
     def keepalive(self) -> bytes:
         return b""
 
     def end(self) -> bytes:
-        return b""
+        return _swapped(self._samples.rest())
 
     def notice(self, error: TenutoError) -> bytes:
-        return b""
+        return _swapped(self._samples.rest())
+
+
+class _OneFormat:
+    """Samples for players that are told a format once: later ones are converted to it."""
+
+    def __init__(self, session: Session, cursor: Cursor) -> None:
+        self._session = session
+        self._span = session.format_at(cursor.next)
+        self.audio = self._span.audio
+        self._converter: Converter | None = None
+
+    def of(self, frames: Sequence[Frame]) -> bytes:
+        """Raises `RequestError` where a new format cannot be converted here."""
+        if self._session.reformatted <= self._span.sequence and self._converter is None:
+            return b"".join(frame.payload for frame in frames)
+        parts: list[bytes] = []
+        for frame in frames:
+            span = self._session.format_at(frame.sequence)
+            if span.id != self._span.id:
+                parts.append(self.rest())
+                self._converter = Converter(span.audio, self.audio)
+                self._span = span
+            converter = self._converter
+            parts.append(frame.payload if converter is None else converter.push(frame.payload))
+        return b"".join(parts)
+
+    def rest(self) -> bytes:
+        """What a converter still holds; it takes no more."""
+        converter, self._converter = self._converter, None
+        return b"" if converter is None else converter.finish()
+
+
+def _swapped(samples: bytes) -> bytes:
+    return np.frombuffer(samples, dtype="<i2").astype(">i2").tobytes()
 
 
 def _clipped(text: str) -> str:

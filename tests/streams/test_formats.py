@@ -23,6 +23,7 @@ from tenuto.client import (
 from tenuto.media import AudioFormat
 from tenuto.sources import Mark
 from tests.conftest import StartServer
+from tests.support.fetch import fetch_soon
 
 RATES = [AudioFormat(16000, 1), AudioFormat(48000, 2), AudioFormat(8000, 1), AudioFormat(16000, 1)]
 TRANSPORTS: tuple[Transport, ...] = ("quic", "tcp")
@@ -134,6 +135,37 @@ async def test_a_resume_finds_the_format_of_its_first_frame(
         assert again == frames[start:]
         assert stream.complete
     assert b"".join(payload for _, payload in frames) == b"".join(part for _, part in whole)
+
+
+@pytest.mark.parametrize("kind", ["wav", "l16"])
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_a_plain_player_hears_all_in_the_first_format(
+    transport: Transport, kind: str, start_server: StartServer, ca_file: Path
+) -> None:
+    server = await start_server()
+    session = server.host.open(Changing())
+    answer = await fetch_soon(
+        transport,
+        server.port,
+        f"/v1/sessions/{session.id}/audio",
+        ca=ca_file,
+        headers=(f"accept: audio/{kind}",),
+    )
+    assert (answer.status, answer.result) == (200, 0)
+    body = answer.body[44:] if kind == "wav" else swapped(answer.body)
+    lengths = [
+        2 * round(len(samples) / audio.bytes_per_sample * 16000 / audio.rate)
+        for audio, samples in PARTS
+    ]
+    assert len(body) == sum(lengths)
+    assert answer.body.count(b"RIFF") == (1 if kind == "wav" else 0)
+    # What needed no conversion is as it was.
+    assert body[: lengths[0]] == PARTS[0][1]
+    assert body[-lengths[3] :] == PARTS[3][1]
+
+
+def swapped(data: bytes) -> bytes:
+    return np.frombuffer(data, ">i2").astype("<i2").tobytes()
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
