@@ -65,12 +65,12 @@ class Routes:
         self._check_origin(request)
         encoding = self._encoding(request)
         parameters = await read_parameters(request)
-        lead, listener = _listening(parameters, encoding)
+        wishes = _wishes(parameters, encoding)
         source = await self._source(parameters)
         if request.method == "HEAD":
             return _head(request)
         session = self._host.open(source)
-        return self._stream(session, encoding, listener, lead, start=None)
+        return self._stream(session, encoding, wishes, start=None)
 
     async def create(self, request: Request) -> Response:
         self._check_origin(request)
@@ -95,9 +95,9 @@ class Routes:
     async def audio(self, request: Request) -> Response:
         encoding = self._encoding(request)
         parameters = await read_parameters(request)
-        lead, listener = _listening(parameters, encoding)
+        wishes = _wishes(parameters, encoding)
         start, epoch = parameters.number("from"), parameters.number("epoch")
-        parameters.refuse_others(("lead", "listener", "from", "epoch"))
+        parameters.refuse_others(("lead", "listener", "chunk", "from", "epoch"))
         session = self._host.find(request.path_params["id"])
         if epoch is not None and epoch != session.epoch:
             raise RequestError(
@@ -107,9 +107,9 @@ class Routes:
                 detail={"epoch": session.epoch, "first": session.first},
             )
         if request.method == "HEAD":
-            session.check_attach(listener, start, lead)
+            session.check_attach(wishes.listener, start, wishes.lead)
             return _head(request)
-        return self._stream(session, encoding, listener, lead, start=start)
+        return self._stream(session, encoding, wishes, start=start)
 
     async def control(self, request: Request) -> Response:
         self._check_origin(request)
@@ -194,19 +194,29 @@ class Routes:
         self,
         session: Session,
         encoding: EncodingFactory,
-        listener: str,
-        lead: float | None,
+        wishes: _Wishes,
         *,
         start: int | None,
     ) -> Response:
-        cursor = self._host.attach(session, listener, start=start, lead=lead)
-        return PlanResponse(Plan(self._host, session, cursor, encoding(session, cursor)))
+        cursor = self._host.attach(session, wishes.listener, start=start, lead=wishes.lead)
+        encoded = encoding(session, cursor)
+        return PlanResponse(Plan(self._host, session, cursor, encoded, wishes.chunk))
 
 
-def _listening(parameters: Parameters, encoding: EncodingFactory) -> tuple[float | None, str]:
-    """How far ahead and under which name. A plain player paces itself, so it gets `max`."""
+@dataclass(frozen=True, slots=True)
+class _Wishes:
+    """How far ahead a listener wants its audio, under which name, how much at a time."""
+
+    lead: float | None
+    listener: str
+    chunk: int | None
+
+
+def _wishes(parameters: Parameters, encoding: EncodingFactory) -> _Wishes:
+    # A plain player paces itself, so it gets `max`.
     default = DEFAULT_LEAD if encoding is Records else None
-    return parameters.lead(default), parameters.listener(secrets.token_hex(8))
+    lead, listener = parameters.lead(default), parameters.listener(secrets.token_hex(8))
+    return _Wishes(lead, listener, parameters.chunk())
 
 
 def _head(request: Request) -> Response:
