@@ -45,7 +45,8 @@ class ChunkSender:
         self._left = False
 
     def wake(self) -> None:
-        self._wake.set()
+        if not self._delivery.waits():
+            self._wake.set()
 
     def stop(self, reason: TenutoError) -> None:
         self._reason = reason
