@@ -13,6 +13,7 @@ __all__ = ["main"]
 
 BENCHES = {
     "disturb": "who pays when listeners stall and leave: gaps of others, memory",
+    "first_audio": "first audio, gaps and cost of both doors beside bare aioquic and hypercorn",
     "ring": "what a frame costs in a session, as a ratio to a bare collections.deque",
 }
 """By the name of the module in `bench` whose `run(quick)` yields the lines to print."""
@@ -43,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _listing() -> str:
-    lines = [f"  {name:10} {summary}" for name, summary in BENCHES.items()]
+    lines = [f"  {name:12} {summary}" for name, summary in BENCHES.items()]
     return "\n".join(["Benches:", *lines])
 
 

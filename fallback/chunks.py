@@ -1,4 +1,7 @@
-"""Plans as HTTP/1.1 chunks: 5 to 10 whole frames each, one write, no more than the path takes."""
+"""Plans as HTTP/1.1 chunks: whole frames, one write each, no more than the path takes.
+
+Unless the listener says how many it wants, a chunk holds 5 to 10 frames.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tenuto.errors import ErrorCode, RequestError, TenutoError
 from tenuto.telemetry.events import Event
 from tenuto.telemetry.faults import describe_fault
-from tenuto.web import FRAME_OVERHEAD, PLAN, Delivery, DeliveryState, Plan
+from tenuto.web import PLAN, Delivery, DeliveryState, Plan
+from tenuto.web.parameters import MOST_FRAMES
 from tenuto.web.problems import problem
 
 __all__ = ["ABORT", "TUNE", "ChunkDoor", "ChunkSender"]
@@ -24,10 +28,7 @@ TUNE = "tenuto.tune"
 """Key of the ASGI state: sizes the kernel's send buffer for a stream of so many bytes/s."""
 
 FRAMES_PER_CHUNK = 5
-MOST_FRAMES = 10
 FIRST_FRAMES = 2
-MAX_CHUNK = 32768
-"""Bytes of one chunk, and so of one write."""
 
 
 class ChunkSender:
@@ -37,15 +38,14 @@ class ChunkSender:
         self._plan = plan
         self._send = send
         self._deadline = deadline
-        frame_size = plan.session.audio.frame_size + FRAME_OVERHEAD
-        self._most = max(1, min(MOST_FRAMES, (MAX_CHUNK - 512) // frame_size))
-        self._delivery = Delivery(plan, frames_per_chunk=min(FRAMES_PER_CHUNK, self._most))
+        self._delivery = Delivery(plan, frames_per_chunk=FRAMES_PER_CHUNK)
         self._wake = asyncio.Event()
         self._reason: TenutoError | None = None
         self._left = False
 
     def wake(self) -> None:
-        self._wake.set()
+        if not self._delivery.waits():
+            self._wake.set()
 
     def stop(self, reason: TenutoError) -> None:
         self._reason = reason
@@ -77,7 +77,9 @@ class ChunkSender:
     def _next(self) -> bytes:
         if self._reason is not None:
             return self._delivery.break_off(self._reason)
-        return self._delivery.pull(FIRST_FRAMES if self._delivery.silent else self._most)
+        if self._delivery.silent:
+            return self._delivery.pull(FIRST_FRAMES)
+        return self._delivery.pull(min(MOST_FRAMES, self._delivery.fitting))
 
     async def _write(self, data: bytes) -> None:
         message = {"type": "http.response.body", "body": data, "more_body": True}

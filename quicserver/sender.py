@@ -60,8 +60,12 @@ class PlanSender:
         return not self.done.done() and self._plan.session.state is not State.PAUSED
 
     def wake(self) -> None:
-        if not self.done.done():
-            self._peer.request_flush(self)
+        if self.done.done():
+            return
+        # Only what is held can stand still, and only a flush would notice.
+        if self._delivery.waits() and not self._peer.connection.held(self.stream_id):
+            return
+        self._peer.request_flush(self)
 
     def stop(self, reason: TenutoError) -> None:
         if not self.done.done() and self._delivery.state is DeliveryState.OPEN:

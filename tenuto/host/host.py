@@ -102,6 +102,15 @@ class SessionHost:
     def now(self) -> float:
         return self._loop.time()
 
+    @property
+    def beat(self) -> float:
+        """The time that paces listeners: it moves from tick to tick.
+
+        Were it `now`, a listener whose frames fall due at about the time of the ticks would
+        get none with a tick that is punctual and two with one that is late.
+        """
+        return self.tick.beat
+
     # Sessions
 
     def open(self, source: Source, *, shared: str | None = None) -> Session:
@@ -219,7 +228,7 @@ class SessionHost:
         growth = session.growth(lead)
         if growth:
             self._reserve(growth, keep=session)
-        cursor = session.attach(listener, self.now(), start=start, lead=lead)
+        cursor = session.attach(listener, self.beat, start=start, lead=lead)
         self.tally.listeners_attached += 1
         return cursor
 
@@ -239,9 +248,9 @@ class SessionHost:
             self._room(entry)
 
     def take(self, session: Session, cursor: Cursor, most: int) -> list[Frame]:
-        """`Session.take` at the present time; the producer learns that there is room."""
+        """`Session.take` at the present beat; the producer learns that there is room."""
         before = session.dropped
-        frames = session.take(cursor, self.now(), most)
+        frames = session.take(cursor, self.beat, most)
         self.tally.frames_dropped += session.dropped - before
         if frames:
             self.tally.frames_sent += len(frames)
@@ -294,6 +303,8 @@ class SessionHost:
 
     def _on_tick(self, now: float) -> None:
         for entry in list(self._entries.values()):
+            if not entry.readers:
+                continue  # There may be many that only wait for a resume.
             # Room may come by time alone, when a stalled listener has played out.
             self._room(entry)
             for reader in list(entry.readers.values()):

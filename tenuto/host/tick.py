@@ -14,6 +14,7 @@ class Tick:
     """Calls `on_tick(now)` every 20 ms while it runs; late ticks are not made up for.
 
     `worst_lag` is the longest that a tick came late, in seconds: a busy loop shows here.
+    `beat` is when the last one was due, however late or, by a coarse timer, early it came.
     """
 
     def __init__(self, on_tick: Callable[[float], None]) -> None:
@@ -21,12 +22,14 @@ class Tick:
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
         self.worst_lag = 0.0
+        self.beat = 0.0
 
     def start(self) -> None:
         """Idempotent."""
         if self._timer is None:
             loop = asyncio.get_running_loop()
-            self._due = loop.time() + FRAME_DURATION
+            self.beat = loop.time()
+            self._due = self.beat + FRAME_DURATION
             self._timer = loop.call_at(self._due, self._fire)
 
     def stop(self) -> None:
@@ -40,6 +43,7 @@ class Tick:
         lag = now - self._due
         self.worst_lag = max(self.worst_lag, lag)
         # Whole periods that were missed are skipped: pacing counts time, not ticks.
-        self._due += FRAME_DURATION * (1 + max(0, int(lag / FRAME_DURATION)))
+        self.beat = self._due + FRAME_DURATION * max(0, int(lag / FRAME_DURATION))
+        self._due = self.beat + FRAME_DURATION
         self._timer = loop.call_at(self._due, self._fire)
         self._on_tick(now)

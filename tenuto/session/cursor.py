@@ -68,7 +68,8 @@ class Cursor:
         available = end - self.next
         if self.lead is None or available <= 0:
             return available
-        allowed = int(self.pace.position(now) + self.lead / FRAME_DURATION) - self.next
+        lead = self.lead / FRAME_DURATION
+        allowed = int(self.pace.position(now) + lead + _ROUNDING) - self.next
         return min(available, int(self._credit_now(now) + _ROUNDING), max(allowed, 0))
 
     def playing(self, now: float) -> bool:

@@ -86,6 +86,11 @@ class Session:
         """The format of a frame that is held or comes next."""
         return self._formats.at(sequence)
 
+    @property
+    def largest_frame(self) -> int:
+        """Bytes of the largest full frame that is held or comes next."""
+        return self._formats.largest
+
     def widening(self, audio: AudioFormat) -> int:
         """Bytes by which frames of this format would widen the footprint."""
         return max(0, audio.frame_size - self._formats.largest) * self._ring.capacity

@@ -9,13 +9,19 @@ from tenuto.media import FRAME_DURATION
 from tenuto.session import Departure, State
 from tenuto.web.plan import Plan
 
-__all__ = ["FRAME_OVERHEAD", "KEEPALIVE_AFTER", "Delivery", "DeliveryState"]
+__all__ = ["FRAME_OVERHEAD", "KEEPALIVE_AFTER", "MAX_CHUNK", "Delivery", "DeliveryState"]
 
 KEEPALIVE_AFTER = 0.200
 """Seconds without a record after which a listener of records gets a sign of life."""
 
 FRAME_OVERHEAD = 5
 """Bytes of a FRAME record beside its payload, at most."""
+
+MAX_CHUNK = 32768
+"""Bytes of frames that wait for each other, and of one write to TCP."""
+
+_BESIDE = 512
+"""Bytes left in a chunk for what goes with its frames: a header, GAP, MARK, END."""
 
 _DEPARTURES = {
     Departure.FELL_BEHIND: (
@@ -43,8 +49,9 @@ class DeliveryState(Enum):
 class Delivery:
     """One plan being carried out.
 
-    `frames_per_chunk` is how many frames the door likes to send together; fewer are given
-    only first of all and when no more will come.
+    `frames_per_chunk` is how many frames the door likes to send together, if the listener
+    has no wish; fewer are given only first of all, when no more will come and when `pull` is
+    asked for fewer. Where the listener has a wish, more are never given either.
     """
 
     def __init__(self, plan: Plan, *, frames_per_chunk: int) -> None:
@@ -52,7 +59,8 @@ class Delivery:
         self.state = DeliveryState.OPEN
         self.failure: TenutoError | None = None
         """Why it is BROKEN."""
-        self._chunk = frames_per_chunk
+        self._largest = 0
+        self._chunk = self._together(plan.chunk or frames_per_chunk)
         self._begun = False
         self.silent = True
         """No frame has been given yet."""
@@ -60,14 +68,33 @@ class Delivery:
 
     @property
     def frame_size(self) -> int:
-        """Bytes of a full frame, records' overhead included."""
-        return self.plan.session.audio.frame_size + FRAME_OVERHEAD
+        """Bytes of a full frame, records' overhead included; the largest yet, for a session may
+        change its format while plain players go on in the first one.
+        """
+        self._largest = max(self._largest, self.plan.session.largest_frame)
+        return self._largest + FRAME_OVERHEAD
+
+    @property
+    def fitting(self) -> int:
+        """How many full frames a chunk may hold."""
+        return max(1, (MAX_CHUNK - _BESIDE) // self.frame_size)
+
+    def waits(self) -> bool:
+        """Would `pull` give nothing now, because frames still wait to travel together?
+
+        Cheaper than `pull`: most ticks of a listener that gets chunks are like that.
+        """
+        if self._chunk == 1 or self.silent or self.state is not DeliveryState.OPEN:
+            return False
+        return not self._life_is_due() and not self._ripe(self._chunk)
 
     def pull(self, most: int) -> bytes:
         """The bytes to send now, of at most `most` frames; empty while nothing is due."""
         if self.state is not DeliveryState.OPEN:
             return b""
         plan = self.plan
+        if plan.chunk is not None:
+            most = min(most, self._chunk)
         head = b""
         if not self._begun:
             self._begun = True
@@ -93,24 +120,35 @@ class Delivery:
 
         Not while paused, for radios must sleep.
         """
-        now = self.plan.host.now()
-        if self.plan.session.state is State.PAUSED or now - self._spoke_at < KEEPALIVE_AFTER:
+        if not self._life_is_due():
             return b""
-        self._spoke_at = now
+        self._spoke_at = self.plan.host.now()
         return self.plan.encoding.keepalive()
+
+    def _life_is_due(self) -> bool:
+        if self.plan.session.state is State.PAUSED:
+            return False
+        return self.plan.host.now() - self._spoke_at >= KEEPALIVE_AFTER
+
+    def _together(self, wanted: int) -> int:
+        """As many of `wanted` frames as can ever come together."""
+        session, cursor = self.plan.session, self.plan.cursor
+        wanted = min(wanted, self.fitting)
+        if cursor.lead is not None:
+            # More than a lead, or than may be caught up with at once, never become due.
+            lead = int(cursor.lead / FRAME_DURATION)
+            wanted = min(wanted, lead, session.limits.catch_up)
+        return max(1, wanted)
 
     def _ripe(self, most: int) -> bool:
         """Is it time to take frames: enough for a chunk, or all there will be?"""
         session, cursor = self.plan.session, self.plan.cursor
         if self.silent or cursor.departure is not None or cursor.next < session.first:
             return True
-        wanted = min(self._chunk, most)
-        if cursor.lead is not None:
-            # A lead shorter than a chunk never lets a whole chunk become due.
-            wanted = min(wanted, max(1, int(cursor.lead / FRAME_DURATION)))
+        wanted = min(self._chunk, self.fitting, most)
         if session.done:
             wanted = min(wanted, session.end - cursor.next)
-        return session.due(cursor, self.plan.host.now()) >= wanted
+        return session.due(cursor, self.plan.host.beat) >= wanted
 
     def _tail(self) -> bytes:
         session, cursor = self.plan.session, self.plan.cursor

@@ -13,13 +13,16 @@ from starlette.requests import ClientDisconnect, Request
 from tenuto.errors import ErrorCode, RequestError
 from tenuto.session import MAX_LEAD, MIN_LEAD
 
-__all__ = ["BODY_DEADLINE", "MAX_BODY", "Parameters", "read_parameters"]
+__all__ = ["BODY_DEADLINE", "MAX_BODY", "MOST_FRAMES", "Parameters", "read_parameters"]
 
 MAX_BODY = 256 * 1024
 """Bytes of a JSON body: 20,000 code points of text, each escaped, and the rest."""
 
 BODY_DEADLINE = 10.0
 """Seconds from the request's head to the end of its body."""
+
+MOST_FRAMES = 10
+"""Frames that travel together, at most: 200 ms."""
 
 _LISTENER_LENGTH = 64
 
@@ -45,6 +48,18 @@ class Parameters:
         if not MIN_LEAD <= seconds <= MAX_LEAD:
             raise _bad("lead", text, f"{MIN_LEAD:g} to {MAX_LEAD:g} seconds, or max")
         return seconds
+
+    def chunk(self) -> int | None:
+        """How many frames are to travel together, or None for what the door likes."""
+        text = self.values.pop("chunk", None)
+        if text is None:
+            return None
+        if not (text.isascii() and text.isdecimal() and len(text) <= 3):
+            raise _bad("chunk", text, f"1 to {MOST_FRAMES} frames")
+        frames = int(text)
+        if not 1 <= frames <= MOST_FRAMES:
+            raise _bad("chunk", text, f"1 to {MOST_FRAMES} frames")
+        return frames
 
     def listener(self, default: str) -> str:
         """The client's own name for this listener."""

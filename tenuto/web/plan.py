@@ -36,6 +36,8 @@ class Plan:
     session: Session
     cursor: Cursor
     encoding: Encoding
+    chunk: int | None = None
+    """Frames that the listener wants to travel together; None leaves it to the door."""
 
 
 class PlanResponse(Response):

@@ -12,8 +12,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from tenuto.errors import ErrorCode, RequestError
 from tenuto.host import SessionHost
 from tenuto.policy import QuicShare, decide
-from tenuto.session import Session
-from tenuto.session.limits import DEFAULT_LEAD
+from tenuto.session import DEFAULT_LEAD, LIVE_LEAD, Session
 from tenuto.sources import (
     PARAMETERS,
     MediaFolder,
@@ -77,12 +76,12 @@ class Routes:
         self._check_origin(request)
         encoding = self._encoding(request)
         parameters = await read_parameters(request)
-        lead, listener = _listening(parameters, encoding)
+        wishes = _wishes(parameters)
         if request.method == "HEAD":
             await self._source(parameters)
             return _head(request)
         session = await self._session(parameters)
-        return self._stream(session, encoding, listener, lead, start=None)
+        return self._stream(session, encoding, wishes, start=None)
 
     async def create(self, request: Request) -> Response:
         self._check_origin(request)
@@ -107,9 +106,9 @@ class Routes:
     async def audio(self, request: Request) -> Response:
         encoding = self._encoding(request)
         parameters = await read_parameters(request)
-        lead, listener = _listening(parameters, encoding)
+        wishes = _wishes(parameters)
         start, epoch = parameters.number("from"), parameters.number("epoch")
-        parameters.refuse_others(("lead", "listener", "from", "epoch"))
+        parameters.refuse_others(("lead", "listener", "chunk", "from", "epoch"))
         session = self._host.find(request.path_params["id"])
         if epoch is not None and epoch != session.epoch:
             raise RequestError(
@@ -119,9 +118,9 @@ class Routes:
                 detail={"epoch": session.epoch, "first": session.first},
             )
         if request.method == "HEAD":
-            session.check_attach(listener, start, lead)
+            session.check_attach(wishes.listener, start, wishes.lead_in(session, encoding))
             return _head(request)
-        return self._stream(session, encoding, listener, lead, start=start)
+        return self._stream(session, encoding, wishes, start=start)
 
     async def control(self, request: Request) -> Response:
         self._check_origin(request)
@@ -234,19 +233,38 @@ class Routes:
         self,
         session: Session,
         encoding: EncodingFactory,
-        listener: str,
-        lead: float | None,
+        wishes: _Wishes,
         *,
         start: int | None,
     ) -> Response:
-        cursor = self._host.attach(session, listener, start=start, lead=lead)
-        return PlanResponse(Plan(self._host, session, cursor, encoding(session, cursor)))
+        lead = wishes.lead_in(session, encoding)
+        cursor = self._host.attach(session, wishes.listener, start=start, lead=lead)
+        encoded = encoding(session, cursor)
+        return PlanResponse(Plan(self._host, session, cursor, encoded, wishes.chunk))
 
 
-def _listening(parameters: Parameters, encoding: EncodingFactory) -> tuple[float | None, str]:
-    """How far ahead and under which name. A plain player paces itself, so it gets `max`."""
-    default = DEFAULT_LEAD if encoding is Records else None
-    return parameters.lead(default), parameters.listener(secrets.token_hex(8))
+@dataclass(frozen=True, slots=True)
+class _Wishes:
+    """How far ahead a listener wants its audio, under which name, how much at a time."""
+
+    lead: float | None
+    leads_by_default: bool
+    listener: str
+    chunk: int | None
+
+    def lead_in(self, session: Session, encoding: EncodingFactory) -> float | None:
+        """What was asked for, else what suits the session and the encoding."""
+        if not self.leads_by_default:
+            return self.lead
+        if encoding is not Records:
+            return None  # A plain player paces itself.
+        return LIVE_LEAD if session.live else DEFAULT_LEAD
+
+
+def _wishes(parameters: Parameters) -> _Wishes:
+    by_default = "lead" not in parameters.values
+    lead, listener = parameters.lead(None), parameters.listener(secrets.token_hex(8))
+    return _Wishes(lead, by_default, listener, parameters.chunk())
 
 
 def _head(request: Request) -> Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
+from itertools import pairwise
 
 import pytest
 
@@ -263,3 +264,29 @@ async def test_paused_sessions_produce_and_give_nothing() -> None:
     assert len(host.take(session, cursor, 100)) == 20
     await until(lambda: session.end == 40)
     await host.close()
+
+
+async def test_listeners_are_paced_by_ticks_and_not_by_the_moment_they_are_asked() -> None:
+    host = SessionHost()
+    session = host.open(CountingSource())
+    cursor = host.attach(session, "a", lead=0.2)
+    taken: dict[float, int] = {}
+
+    class Taker(Woken):
+        def wake(self) -> None:
+            count = len(host.take(session, cursor, 20))
+            taken[host.beat] = taken.get(host.beat, 0) + count
+
+    host.serve(session, cursor, Taker())
+    async with asyncio.timeout(5):
+        while cursor.next < 50:
+            await asyncio.sleep(0.003)  # the moments at which anybody may ask
+            taken[host.beat] += len(host.take(session, cursor, 20))
+    host.detach(session, cursor)
+    await host.close()
+    beats = sorted(taken)
+    # However late the ticks of a busy machine came, each beat brought as many frames as had
+    # become due since the last one, to the frame.
+    steady = beats[3:]
+    for before, after in pairwise(steady):
+        assert taken[after] == round((after - before) / 0.020), taken

@@ -164,6 +164,21 @@ class TestPace:
         assert take(one, cursor, 0.0201) == [10]
         assert take(one, cursor, 0.1001) == [11, 12, 13, 14]
 
+    @pytest.mark.parametrize("lead", [0.1, 0.14, 0.2, 0.7, 2.0])
+    @pytest.mark.parametrize("began", [0.0, 1 / 3, 86_400.007])
+    def test_every_tick_brings_one_frame_whatever_floating_point_makes_of_it(
+        self, lead: float, began: float
+    ) -> None:
+        one, now = session(), began
+        cursor = one.attach("a", now, lead=lead)
+        counts = []
+        for _ in range(3000):
+            produce(one, now)
+            counts.append(len(one.take(cursor, now, 100)))
+            now += TICK
+        assert sum(counts[:30]) == 29 + round(lead / TICK)
+        assert set(counts[30:]) == {1}
+
     def test_a_larger_lead_is_reached_at_ten_times_real_time(self) -> None:
         one = session()
         cursor = one.attach("a", 0.0)

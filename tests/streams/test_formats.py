@@ -182,7 +182,6 @@ async def test_a_live_listener_begins_now_and_hears_of_what_it_missed(
     async with open_stream(
         url,
         transport=transport,
-        params={"lead": 0.2},
         trust=Trust(cafile=ca_file),
         on_event=events.append,
     ) as stream:

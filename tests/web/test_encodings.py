@@ -67,7 +67,7 @@ async def test_a_stream_ends_whatever_its_lead_and_chunk(lead: float | None, chu
             if not data:
                 await woken.wait()
     assert isinstance(records[0], Format)
-    assert records[0].chunk_frames == chunk
+    assert records[0].chunk_frames == min(chunk, int((lead or 1) / 0.02))
     assert [r.sequence for r in records if isinstance(r, Frame)] == list(range(23))
     assert records[-1] == End(23, 23 * 320)
     assert delivery.state is DeliveryState.COMPLETE
@@ -119,4 +119,38 @@ async def test_silence_is_filled_with_signs_of_life_save_while_paused() -> None:
     host.pause(session)
     await asyncio.sleep(0.3)
     assert delivery.pull(1) == b""
+    await host.close()
+
+
+@pytest.mark.parametrize("chunk", [1, 5])
+async def test_a_delivery_tells_when_frames_only_wait_for_company(chunk: int) -> None:
+    host = SessionHost()
+    session = host.open(CountingSource())
+    cursor = host.attach(session, "a", lead=0.2)
+    delivery = Delivery(
+        Plan(host, session, cursor, Records(session, cursor)), frames_per_chunk=chunk
+    )
+    assert not delivery.waits()
+    async with asyncio.timeout(5):
+        while not delivery.pull(10) or delivery.silent:
+            await asyncio.sleep(0.001)
+        waited = 0
+        while cursor.next < 60:
+            if delivery.waits():
+                waited += 1
+                assert session.due(cursor, host.beat) < chunk
+                assert delivery.pull(10) == b""
+            else:
+                delivery.pull(10)
+            await asyncio.sleep(0.002)
+        assert (waited > 0) == (chunk == 5)
+        # Whatever must be said is not waited with.
+        while not delivery.waits() and chunk == 5:
+            delivery.pull(10)
+            await asyncio.sleep(0.001)
+    host.expire(session)
+    assert not delivery.waits()
+    delivery.pull(10)
+    assert delivery.state is DeliveryState.BROKEN
+    assert not delivery.waits()
     await host.close()
