@@ -14,7 +14,7 @@ from rich.table import Table
 from tenuto.errors import ErrorCode, RequestError
 from tenuto.sources import list_sources, shared_engine
 from tenuto.sources.kinds import KINDS
-from tenuto.sources.listing import ListedSource, Listing
+from tenuto.sources.listing import ListedFiles, ListedSource, Listing
 
 __all__ = ["sources"]
 
@@ -55,7 +55,7 @@ def sources(voices: str | None, as_json: bool) -> None:
     if voices is not None:
         _print_voices(console, listing)
     else:
-        _print_sources(console, listing["sources"])
+        _print_sources(console, listing["sources"], listing["files"])
 
 
 async def _list(language: str | None) -> Listing:
@@ -65,7 +65,7 @@ async def _list(language: str | None) -> Listing:
         shared_engine().close()
 
 
-def _print_sources(console: Console, listed: list[ListedSource]) -> None:
+def _print_sources(console: Console, listed: list[ListedSource], files: ListedFiles) -> None:
     overview = _table("source", "what it plays", "live", "here")
     for source in listed:
         overview.add_row(source["source"], source["help"], _live(source), _here(source))
@@ -74,6 +74,10 @@ def _print_sources(console: Console, listed: list[ListedSource]) -> None:
         if source["remedy"]:
             line = f"No {source['source']} here: {source['remedy']}\n"
             console.print(line, markup=False, soft_wrap=True)
+    line = f"Files: {', '.join(files['formats'])}"
+    line += f"; {files['remedy']}" if files["remedy"] else ""
+    console.print(line, markup=False, soft_wrap=True)
+    console.print()
     for kind in KINDS:
         if not kind.parameters:
             continue

@@ -39,6 +39,10 @@ after Ctrl-C."""
 @click.option("--voice", metavar="NAME", help="The voice, such as en-us or en-us+f3.")
 @click.option("--speed", type=int, metavar="WPM", help="How fast, in words a minute.")
 @click.option("--pitch", type=int, metavar="PITCH", help="How high.")
+@click.option(
+    "--rate", type=int, metavar="HZ", help="Samples per second, in place of the voice's own."
+)
+@click.option("--channels", type=int, metavar="N", help="Channels, in place of one.")
 @server_option
 @listening
 def speak(text: str, server: str, options: ListenOptions, **manner: Value | None) -> None:

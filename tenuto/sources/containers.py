@@ -10,7 +10,10 @@ from tenuto.errors import ErrorCode, RequestError
 if TYPE_CHECKING:
     from tenuto.sources.sndfile import ContainerSamples
 
-__all__ = ["ContainerData", "open_container", "read_container"]
+__all__ = ["CONTAINERS", "ContainerData", "can_decode", "open_container", "read_container"]
+
+CONTAINERS = ("FLAC", "MP3", "Ogg Vorbis", "Ogg Opus", "AIFF", "AU", "CAF", "W64")
+"""What libsndfile adds to WAV; it knows rarer ones too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,15 @@ class ContainerData:
     rate: int
     channels: int
     kind: str
+
+
+def can_decode() -> bool:
+    """Is the extra `audio` here, with its library?"""
+    try:
+        import tenuto.sources.sndfile  # noqa: F401  # an extra
+    except (ImportError, OSError):
+        return False
+    return True
 
 
 def read_container(file: BinaryIO, name: str, what: str) -> ContainerData:

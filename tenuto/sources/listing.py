@@ -6,12 +6,13 @@ from collections.abc import Collection
 from typing import TypedDict
 
 from tenuto.errors import RequestError
+from tenuto.sources.containers import CONTAINERS, can_decode
 from tenuto.sources.espeak_engine import Voice, shared_engine
 from tenuto.sources.kinds import KINDS
 from tenuto.sources.parameters import Fact, SourceKind
 from tenuto.sources.voices import choose_voice, speaks
 
-__all__ = ["ListedSource", "ListedVoice", "Listing", "list_sources"]
+__all__ = ["ListedFiles", "ListedSource", "ListedVoice", "Listing", "list_sources"]
 
 
 class ListedSource(TypedDict):
@@ -35,10 +36,18 @@ class ListedVoice(TypedDict):
     languages: list[str]
 
 
+class ListedFiles(TypedDict):
+    """Which files can be decoded here, and what to do for more."""
+
+    formats: list[str]
+    remedy: str
+
+
 class Listing(TypedDict, total=False):
     """`voices` and `variants` are there where they were asked for and speech is available."""
 
     sources: list[ListedSource]
+    files: ListedFiles
     voices: list[ListedVoice]
     variants: list[str]
 
@@ -70,12 +79,20 @@ async def list_sources(
             )
             for kind in KINDS
             if test_sources or not kind.for_tests
-        ]
+        ],
+        files=_files(),
     )
     if language is not None and voices:
         listing["voices"] = _voices(voices, language)
         listing["variants"] = sorted(await engine.variants(), key=str.lower)
     return listing
+
+
+def _files() -> ListedFiles:
+    if can_decode():
+        return ListedFiles(formats=["WAV", *CONTAINERS], remedy="")
+    more = f"{', '.join(CONTAINERS)}, other rates"
+    return ListedFiles(formats=["WAV"], remedy=f"for {more}: pip install 'tenuto[audio]'")
 
 
 def _lack(kind: SourceKind, missing: Collection[str]) -> str:

@@ -91,6 +91,18 @@ def test_without_the_extra_the_remedy_is_named(tmp_path: Path) -> None:
     assert len(voices.stderr.splitlines()) == 1
 
 
+def test_what_files_can_be_played_is_told_with_and_without_the_extra(tmp_path: Path) -> None:
+    assert "Files: WAV, FLAC, MP3, Ogg Vorbis, Ogg Opus, AIFF, AU, CAF, W64\n" in run().stdout
+    (tmp_path / "soundfile.py").write_text("raise ImportError('not installed')")
+    done = run(PYTHONPATH=str(tmp_path))
+    assert done.returncode == 0
+    assert "Files: WAV; for FLAC, " in done.stdout
+    assert "pip install 'tenuto[audio]'\n" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 120
+    files = json.loads(run("--json", PYTHONPATH=str(tmp_path)).stdout)["files"]
+    assert files["formats"] == ["WAV"]
+
+
 def test_a_narrow_charset_is_no_error() -> None:
     done = run(PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")
