@@ -20,9 +20,8 @@ __all__ = [
 
 VERSION = 1
 MAX_LINES = 1_000_000
-_MOST_SHOWN = 40
+_SHOWN = 40
 _MOST_FRAMES = 100_000
-_MOST_SEQUENCE = 1 << 63
 
 _KEY = "tenuto_arrivals"
 _REMEDY = "record one with tenuto play --record-arrivals FILE"
@@ -107,7 +106,7 @@ def _bad(where: str, what: str) -> OperatorError:
 
 def _shown(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value)
-    return repr(text.strip()[:_MOST_SHOWN])
+    return repr(text.strip()[:_SHOWN])
 
 
 def _parsed(line: str, where: str) -> object:
@@ -171,7 +170,7 @@ def _event(line: str, where: str, earlier: float) -> ArrivalEvent:
         if at is not None and first is not None and count is not None:
             if at < earlier:
                 raise _bad(where, f"{at} s lies before the line above, {earlier} s")
-            if count > _MOST_FRAMES or first + count > _MOST_SEQUENCE:
+            if count > _MOST_FRAMES or first + count > 1 << 63:
                 raise _bad(where, f"{_shown(line)} is more than a listener can get at once")
             return ArrivalEvent(at, first, count)
     raise _bad(where, f"{_shown(line)} is no [seconds, first sequence, count]")

@@ -28,6 +28,7 @@ class DriftAnchor:
         self._anchor: int | None = None
         self._ceiling = 0
         self._settled = 0
+        self._now: int | None = None
 
     @property
     def settled(self) -> int | None:
@@ -43,6 +44,8 @@ class DriftAnchor:
 
         `position` is `now` against the media time of the frame to be played.
         """
+        # A sink may say that its next block sounds a little earlier than the last one did.
+        now = self._now = now if self._now is None else max(now, self._now)
         if self._anchor is None:
             self._minimum.clear()
             self._settled = now + _SETTLING

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from bench.arrivals import Arrival, bursts, clean, led, ordered_arrivals, path
 from bench.arrivals_play import Playback, Turn, play
 from bench.playout import judge
-from tenuto.playout import PlayoutMode
+from tenuto.media import Frame
+from tenuto.playout import JitterBuffer, PlayoutMode
 
 SECOND = 50
 """Frames."""
@@ -97,7 +98,16 @@ class TestBursts:
 
 class TestOptimum:
     @pytest.mark.parametrize(
-        "name", ["gamma-10", "gamma-30", "gamma-30-reordered", "gaussian", "spikes", "bursts-160"]
+        "name",
+        [
+            "gamma-10",
+            "gamma-30",
+            "gamma-30-reordered",
+            "gaussian",
+            "spikes",
+            "bursts-100",
+            "bursts-160",
+        ],
     )
     @pytest.mark.parametrize("seed", [1, 2])
     def test_live_is_within_20_ms_of_who_knew_everything(self, name: str, seed: int) -> None:
@@ -276,3 +286,16 @@ class TestOutage:
         assert waited == pytest.approx(max(0.0, outage - spare), abs=0.05)
         if mode == "gapless":
             assert fmean(delays) == pytest.approx(2.02 + waited, abs=0.06)
+
+
+def test_a_sink_whose_time_steps_back_a_little_is_followed_all_the_same() -> None:
+    """A device asks for blocks of its own size, and its clock is read with an error."""
+    rng = random.Random(3)
+    buffer = JitterBuffer(0)
+    for n in range(60 * SECOND):
+        buffer.insert(Frame(n, b"", 0), max(0.0, n * 0.02 - 1.0))
+        if n >= 55:
+            now = (n - 55) * 0.0199 + 0.1 + rng.uniform(-0.008, 0.008)
+            buffer.pull(now)
+    # 0.1 ms in each turn, from the fifth second on.
+    assert buffer.deviation(2945 * 0.0199 + 0.1) == pytest.approx(-0.005 * 54, abs=0.05)
