@@ -1,10 +1,11 @@
 """Samples out: what was sent, where nothing was lost; no clicks, where something was."""
 
+import random
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -329,3 +330,52 @@ def test_a_snapshot_is_what_a_plot_needs() -> None:
     assert snapshot.histogram is not None
     assert snapshot.histogram[2] == pytest.approx(0.5, abs=0.02)
     assert player.snapshot(4.0).histogram is None
+
+
+VOICE = voiced(11, 12.0)
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    mode=st.sampled_from(["live", "gapless"]),
+    loss=st.sampled_from([0.0, 0.02, 0.2]),
+    hold=st.sampled_from([0.0, 0.03, 0.2]),
+    lead=st.sampled_from([0.0, 0.2, 2.0]),
+    sink=st.sampled_from([0.99, 1.0, 1.01]),
+)
+@settings(max_examples=40)
+def test_nothing_clicks_whatever_the_path_does(
+    seed: int, mode: PlayoutMode, loss: float, hold: float, lead: float, sink: float
+) -> None:
+    """Losses, bursts, reordering, copies and outages; no step larger than the voice's own."""
+    rng = random.Random(seed)
+    arrivals: list[tuple[float, Frame]] = []
+    blocked = 0.0
+    for frame in cut(VOICE):
+        sent = max(frame.sequence * 0.002, frame.sequence * 0.02 - lead)
+        if rng.random() < 0.005:
+            blocked = sent + rng.uniform(0.05, 1.5)
+        for _ in range(2 if rng.random() < 0.02 else 1):
+            if rng.random() >= loss:
+                arrivals.append((max(sent, blocked) + rng.uniform(0.0, hold), frame))
+    arrivals.sort(key=lambda arrival: arrival[0])
+    player = Player(MONO, mode=mode, start=0)
+    blocks: list[Block] = []
+    now = 0.0
+    while not blocks or not blocks[-1].ended:
+        while arrivals and arrivals[0][0] <= now:
+            at, frame = arrivals.pop(0)
+            player.insert(frame, at)
+        if not arrivals:
+            player.finish(600)
+        blocks.append(player.read(now))
+        now += blocks[-1].duration / sink
+        assert len(blocks[-1].samples) <= 320 + 240
+    first = next(n for n, block in enumerate(blocks) if block.samples.any())
+    assert largest_jump(sound(blocks[first:])) <= 1.35 * largest_jump(VOICE)
+    counters = player.counters
+    assert counters.played + counters.concealed + counters.skipped == 600
+    snapshot = player.snapshot(now)
+    total = sum(len(block.samples) for block in blocks if block.kind == "played")
+    scaled = snapshot.stretched_samples - snapshot.shrunk_samples
+    assert total == 320 * counters.played + scaled
