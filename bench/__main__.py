@@ -8,15 +8,20 @@ from difflib import get_close_matches
 from importlib import import_module
 
 from bench.report import write
+from tenuto.errors import OperatorError
 
 __all__ = ["main"]
 
 BENCHES = {
     "disturb": "who pays when listeners stall and leave: gaps of others, memory",
     "first_audio": "first audio, gaps and cost of both doors beside bare aioquic and hypercorn",
+    "playout": "the jitter buffer against an offline optimum, on made and recorded arrivals",
     "ring": "what a frame costs in a session, as a ratio to a bare collections.deque",
 }
 """By the name of the module in `bench` whose `run(quick)` yields the lines to print."""
+
+OF_FILES = {"playout"}
+"""Benches that take files too: `run(quick, files)`."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -28,8 +33,9 @@ def main(arguments: list[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("name", nargs="?", help="one of those below; none lists them")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="playout: recorded arrivals")
     parser.add_argument("--quick", action="store_true", help="seconds, and rough figures")
-    options = parser.parse_args(arguments)
+    options = parser.parse_intermixed_args(arguments)
     if options.name is None:
         print(_listing())
         return 0
@@ -38,8 +44,16 @@ def main(arguments: list[str] | None = None) -> int:
         remedy = f"Did you mean {near[0]!r}?" if near else f"There is: {', '.join(BENCHES)}."
         print(f"No bench is called {options.name!r}. {remedy}", file=sys.stderr)
         return 2
-    for figures in import_module(f"bench.{options.name}").run(options.quick):
-        write(figures)
+    if options.files and options.name not in OF_FILES:
+        print(f"The bench {options.name!r} takes no files.", file=sys.stderr)
+        return 2
+    given = [options.files] if options.name in OF_FILES else []
+    try:
+        for figures in import_module(f"bench.{options.name}").run(options.quick, *given):
+            write(figures)
+    except OperatorError as error:
+        print(error, file=sys.stderr)
+        return 2
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Sequence
 from typing import Any, assert_never
 
@@ -75,7 +76,7 @@ class Speaker:
             with self._lock:
                 if self._buffer is None:
                     self._buffer = JitterBuffer(frame.sequence, capacity=_CAPACITY)
-                self._buffer.insert(frame)
+                self._buffer.insert(frame, time.monotonic())
                 self._next = max(self._next, frame.sequence + 1)
         while self.buffered > _MOST and not self._played.is_set():
             self._room.clear()
@@ -94,10 +95,12 @@ class Speaker:
         self._device.abort()
         self._device.close()
 
-    def _pull(self, out: Any, samples: int, time: Any, status: Any) -> None:
+    def _pull(self, out: Any, samples: int, clock: Any, status: Any) -> None:
         """Called by the device's thread for each block of 20 ms."""
         with self._lock:
-            outcome: Outcome = Waiting() if self._buffer is None else self._buffer.pull()
+            outcome: Outcome = (
+                Waiting() if self._buffer is None else self._buffer.pull(time.monotonic())
+            )
         match outcome:
             case Played(frame):
                 out[:] = frame.payload.ljust(len(out), b"\0")

@@ -1,75 +1,137 @@
-"""A jitter buffer with a fixed target: reorders, drops duplicates, conceals at the deadline."""
+"""The jitter buffer: what to play at each turn, and how much time to lose or to gain."""
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
+from typing import Literal
 
-from tenuto.media import FRAME_DURATION, Frame
+from tenuto.media import Frame
+from tenuto.playout.arrival import Arrivals
+from tenuto.playout.drift import DriftAnchor
 from tenuto.playout.outcome import Concealed, Ended, Outcome, Played, Waiting
+from tenuto.playout.store import FrameStore, Verdict
+from tenuto.playout.target import Target
+from tenuto.playout.ticks import FRAME_TICKS, seconds, ticks
 
-__all__ = ["JitterBuffer", "PlayoutCounters"]
+__all__ = ["JitterBuffer", "PlayoutCounters", "PlayoutMode"]
 
-_REMEMBERED = 256
-"""Concealed places that a late frame is told by; one that comes later still is a duplicate."""
+PlayoutMode = Literal["gapless", "live"]
+
+_LIVE_MARGIN = 5_000
+_LIVE_BAND = 5_000
+_DRIFT_BAND = 10_000
 
 
 @dataclass(slots=True)
 class PlayoutCounters:
-    """Frames, each counted once; `underruns` counts episodes."""
+    """Frames, each counted once; `underruns` counts episodes, `waited` turns in them."""
 
     received: int = 0
     played: int = 0
     duplicates: int = 0
     """Came once more, or lie before the start."""
     late: int = 0
-    """Came after their place was concealed."""
+    """Came after their place was given up."""
     overflowed: int = 0
     """Refused because the buffer was full."""
     concealed: int = 0
+    skipped: int = 0
+    """Never came in time, and a wait had already stood for them."""
     underruns: int = 0
+    waited: int = 0
 
 
 class JitterBuffer:
     """Frames in by arrival, outcomes out by the sink's clock: one `pull` for each 20 ms.
 
-    Playout begins once `target` seconds of audio are held, or at END if there is less. A
-    frame missing while later ones are held is concealed at its turn. With nothing held at
-    all it waits for the target again: one underrun. Holds `capacity` frames at most; what
-    comes beyond them is refused, not kept at the cost of what plays first.
+    docs/playout.md is its specification. `mode` and `drift` decide only what `excess` says.
+    `now` is in seconds, of one clock for all calls; for a pull it is when the sound will
+    begin.
     """
 
-    def __init__(self, start: int, *, target: float = 0.080, capacity: int = 2048) -> None:
-        self._next = start
-        self._target = min(max(1, round(target / FRAME_DURATION)), capacity)
+    def __init__(
+        self,
+        start: int,
+        *,
+        mode: PlayoutMode = "gapless",
+        drift: bool = True,
+        capacity: int = 2048,
+    ) -> None:
+        self.mode: PlayoutMode = mode
+        self.counters = PlayoutCounters()
+        self._store = FrameStore(start, capacity)
         self._capacity = capacity
-        self._held: dict[int, Frame] = {}
-        self._concealed: deque[int] = deque(maxlen=_REMEMBERED)
-        self._newest = start - 1
+        self._arrivals = Arrivals()
+        self._target = Target()
+        self._drift = DriftAnchor() if drift and mode == "gapless" else None
+        self._inserted: int | None = None
         self._end: int | None = None
         self._filling = True
-        self.counters = PlayoutCounters()
+        self._owed = 0
 
     @property
     def depth(self) -> int:
         """Frames from the next one to play to the newest held, missing ones included."""
-        return max(0, self._newest + 1 - self._next)
+        return self._store.depth
 
-    def insert(self, frame: Frame) -> bool:
+    @property
+    def next(self) -> int:
+        """The frame whose turn is next."""
+        return self._store.next
+
+    @property
+    def filling(self) -> bool:
+        """Whether playout waits, for its beginning or after an underrun."""
+        return self._filling
+
+    @property
+    def target(self) -> float:
+        return seconds(self._target.value)
+
+    @property
+    def quantile(self) -> float:
+        """The quantile behind the target; 0 before the first frame."""
+        return 0.0 if self._arrivals.base is None else seconds(self._target.quantile)
+
+    @property
+    def base(self) -> float | None:
+        """Seconds by which the quickest frame of late came after its place in media time."""
+        base = self._arrivals.base
+        return None if base is None else seconds(base)
+
+    @property
+    def settled(self) -> float | None:
+        """When the anchor of the drift was taken, or will be; None where none is followed."""
+        settled = None if self._drift is None else self._drift.settled
+        return None if settled is None else seconds(settled)
+
+    def deviation(self, now: float) -> float:
+        """How far the delay lies above the anchor of the drift."""
+        position = self._position(ticks(now))
+        return 0.0 if self._drift is None else seconds(self._drift.error(position))
+
+    def histogram(self) -> tuple[float, ...]:
+        """Shares of the delays in cells of 5 ms."""
+        return self._target.histogram.shares()
+
+    def insert(self, frame: Frame, now: float) -> bool:
         """Take a frame in; False if it was late, a duplicate or beyond the capacity."""
         counters = self.counters
         counters.received += 1
-        if frame.sequence < self._next:
-            self._count_past(frame.sequence)
-            return False
-        if frame.sequence in self._held:
+        verdict = self._store.insert(frame)
+        if verdict is Verdict.DUPLICATE:
             counters.duplicates += 1
             return False
-        if frame.sequence >= self._next + self._capacity:
+        if verdict is Verdict.OVERFLOW:
+            # Its offset may be absurd: it must not become the base.
             counters.overflowed += 1
             return False
-        self._held[frame.sequence] = frame
-        self._newest = max(self._newest, frame.sequence)
+        at = ticks(now) if self._inserted is None else max(ticks(now), self._inserted)
+        self._inserted = at
+        self._target.observe(self._arrivals.observe(frame.sequence, at), at)
+        if verdict is Verdict.LATE:
+            counters.late += 1
+            return False
         return True
 
     def finish(self, end: int) -> None:
@@ -77,34 +139,84 @@ class JitterBuffer:
 
         Of an end further off than the capacity, no more than that is concealed.
         """
-        self._end = min(end, self._next + self.depth + self._capacity)
+        self._end = min(end, self._store.next + self._store.depth + self._capacity)
 
-    def pull(self) -> Outcome:
+    def pull(self, now: float) -> Outcome:
         """What to play for the next 20 ms."""
-        if self._end is not None and self._next >= self._end:
+        store, counters = self._store, self.counters
+        if self._end is not None and store.next >= self._end:
             return Ended()
-        if self._filling and not self._filled():
-            return Waiting()
-        self._filling = False
-        frame = self._held.pop(self._next, None)
-        if frame is None and not self._held and self._end is None:
+        skipped = 0
+        if self._filling:
+            if not self._filled(now):
+                return self._wait()
+            skipped = self._begin()
+        if not store and self._end is None:
             self._filling = True
-            self.counters.underruns += 1
-            return Waiting()
-        self._next += 1
+            counters.underruns += 1
+            return self._wait()
+        sequence = store.next
+        self._follow(ticks(now))
+        frame = store.take()
         if frame is None:
-            self.counters.concealed += 1
-            self._concealed.append(self._next - 1)
-            return Concealed(self._next - 1)
-        self.counters.played += 1
-        return Played(frame)
+            counters.concealed += 1
+            return Concealed(sequence, skipped)
+        counters.played += 1
+        return Played(frame, skipped)
 
-    def _count_past(self, sequence: int) -> None:
-        if sequence in self._concealed:
-            self._concealed.remove(sequence)
-            self.counters.late += 1
-        else:
-            self.counters.duplicates += 1
+    def delay(self, now: float) -> float:
+        """How long after the quickest of late a frame pulled at `now` is played."""
+        return seconds(self._delay(ticks(now)))
 
-    def _filled(self) -> bool:
-        return self._end is not None or self.depth >= self._target
+    def excess(self, now: float) -> float:
+        """Seconds to lose (or, if negative, to gain) by scaling the frame pulled at `now`."""
+        if self._filling or self._end is not None:
+            return 0.0
+        at = ticks(now)
+        if self.mode == "live":
+            return _beyond(self._delay(at) - self._target.value - _LIVE_MARGIN, _LIVE_BAND)
+        if self._drift is None:
+            return 0.0
+        return _beyond(self._drift.error(self._position(at)), _DRIFT_BAND)
+
+    def _delay(self, now: int) -> int:
+        base = self._arrivals.base
+        return 0 if base is None else self._position(now) - base
+
+    def _position(self, now: int) -> int:
+        """`now` against the place in media time of the next frame to play."""
+        return now - self._store.next * FRAME_TICKS
+
+    def _begin(self) -> int:
+        """Leave the waiting; how many missing frames the wait stood for."""
+        most = self._owed
+        if self._end is not None:
+            most = min(most, self._end - self._store.next)
+        skipped = self._store.skip(most)
+        self.counters.skipped += skipped
+        self._filling = False
+        self._owed = 0
+        if self._drift is not None:
+            self._drift.restart()
+        return skipped
+
+    def _follow(self, now: int) -> None:
+        base = self._arrivals.base
+        if self._drift is not None and base is not None:
+            self._drift.follow(self._position(now), base, now)
+
+    def _filled(self, now: float) -> bool:
+        if self._end is not None:
+            return True
+        return bool(self._store) and self._delay(ticks(now)) >= self._target.value
+
+    def _wait(self) -> Waiting:
+        if self.counters.underruns:
+            self.counters.waited += 1
+            self._owed += 1
+        return Waiting()
+
+
+def _beyond(error: int, band: int) -> float:
+    """The error in seconds where it leaves the dead band."""
+    return seconds(error) if abs(error) > band else 0.0

@@ -11,16 +11,24 @@ __all__ = ["Concealed", "Ended", "Outcome", "Played", "Waiting"]
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """This frame, now."""
+    """This frame, now.
+
+    `skipped` frames before it never came, and the wait that ends here stood for them.
+    """
 
     frame: Frame
+    skipped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Concealed:
-    """Frame `sequence` did not come in time: play something in its place."""
+    """Frame `sequence` did not come in time: play something in its place.
+
+    `skipped` as for `Played`.
+    """
 
     sequence: int
+    skipped: int = 0
 
 
 @dataclass(frozen=True, slots=True)

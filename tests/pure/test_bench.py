@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from bench.__main__ import BENCHES
+from bench.arrivals import PATHS
+from bench.arrivals_optimum import constant_delay, segment_delay
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,6 +44,81 @@ def test_ring_prints_json_lines_and_the_summary_last() -> None:
     }
     assert summary["window_frames"] == 640
     assert summary["machine"]["python"].count(".") == 2
+
+
+RECORDING = """{"tenuto_arrivals": 1, "transport": "tcp", "mode": "live", "lead": 0.2, \
+"chunk_frames": 5, "rate": 16000, "channels": 1, "started": "2026-01-02T03:04:05+00:00"}
+"""
+
+
+def test_playout_compares_made_and_recorded_arrivals_with_the_optimum(tmp_path: Path) -> None:
+    recorded = tmp_path / "arrivals.jsonl"
+    events = "".join(f"[{n * 0.1 + 0.003 * (n % 3):.3f}, {n * 5}, 5]\n" for n in range(300))
+    recorded.write_text(RECORDING + events, encoding="utf-8")
+    done = bench("playout", str(recorded), "--quick")
+    assert (done.returncode, done.stderr) == (0, "")
+    *lines, live, gapless, costs, summary = map(json.loads, done.stdout.splitlines())
+    assert [(line["path"], line["mode"]) for line in lines] == [
+        (name, mode) for name in PATHS for mode in ("gapless", "live")
+    ]
+    for line in [*lines, live, gapless]:
+        assert line["mean_delay"] - line["optimum_constant"] == pytest.approx(
+            line["above_constant"], abs=0.11
+        )
+        assert line["optimum_segments"] <= line["optimum_constant"]
+        assert 0 <= line["late"] < 5
+    assert (live["file"], gapless["file"]) == (str(recorded), str(recorded))
+    assert summary["above_constant_optimum"]["live"].keys() == PATHS.keys()
+    assert (summary["summary"], summary["quick"], summary["frames"]) == (True, True, 3000)
+    for name in ("insert", "read", "read_scaled", "conceal"):
+        assert summary["microseconds"][name] == costs["microseconds"][name]
+        assert summary["microseconds"][name]["median"] > 0
+
+
+@pytest.mark.parametrize(
+    ("content", "answer"),
+    [
+        (None, "cannot read {}: No such file or directory"),
+        (b"RIFF\xff\xfe", "{} is no text, so no recording of arrivals"),
+        (
+            b"hello\n",
+            "{}:1: 'hello' is no JSON. record one with tenuto play --record-arrivals FILE",
+        ),
+        (RECORDING.encode(), "{} holds no two frames. record for longer"),
+        (RECORDING.encode() + b"[0, 0, 100000]\n" * 21, "{} holds more than 2,000,000 frames"),
+    ],
+)
+def test_playout_refuses_what_is_no_recording(
+    tmp_path: Path, content: bytes | None, answer: str
+) -> None:
+    path = tmp_path / "some.jsonl"
+    if content is not None:
+        path.write_bytes(content)
+    done = bench("playout", str(path))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == answer.format(path) + "\n"
+
+
+def test_other_benches_take_no_files() -> None:
+    done = bench("ring", "file", "--quick")
+    assert (done.returncode, done.stderr) == (2, "The bench 'ring' takes no files.\n")
+
+
+def test_the_optimum_of_all_and_of_segments() -> None:
+    """Two segments of 5 s, the second 100 ms later, and one frame of each later still."""
+    offsets = {n: (0.0 if n < 250 else 0.1) for n in range(500)} | {7: 0.5, 400: 0.3}
+    frames = range(500)
+    assert constant_delay(offsets, frames, 0) == 0.5
+    assert constant_delay(offsets, frames, 1) == 0.3
+    assert constant_delay(offsets, frames, 2) == 0.1
+    assert constant_delay(offsets, frames, 252) == 0.0
+    assert segment_delay(offsets, frames, 0) == pytest.approx(0.4)
+    assert segment_delay(offsets, frames, 1) == pytest.approx(0.15)
+    assert segment_delay(offsets, frames, 2) == pytest.approx(0.05)
+    del offsets[3]
+    # A frame that was lost is late at any delay.
+    assert constant_delay(offsets, frames, 1) == 0.5
+    assert constant_delay(offsets, frames, 2) == 0.3
 
 
 def test_without_a_name_it_lists_what_there_is() -> None:

@@ -50,16 +50,16 @@ class Path:
         return len(self._on_the_way)
 
 
-@pytest.mark.parametrize(("seed", "target"), [(1, 0.08), (2, 0.3)])
-def test_monotonic_playout_and_exact_accounting(seed: int, target: float) -> None:
+@pytest.mark.parametrize("seed", [1, 2])
+def test_monotonic_playout_and_exact_accounting(seed: int) -> None:
     encoder, decoder = RecordEncoder(), RecordDecoder()
     decoder.feed(encoder.format(Format(TINY, START)))
     path = Path(seed)
-    buffer = JitterBuffer(START, target=target)
+    buffer = JitterBuffer(START)
     arrivals = 0
     heard: list[int] = []
     concealed: list[int] = []
-    waits = 0
+    skipped = waits = 0
 
     tick = 0
     while True:
@@ -71,15 +71,17 @@ def test_monotonic_playout_and_exact_accounting(seed: int, target: float) -> Non
             (frame,) = decoder.feed(packet)
             assert isinstance(frame, Frame)
             assert frame.payload == payload(frame.sequence), f"seed {seed}, tick {tick}"
-            buffer.insert(frame)
+            buffer.insert(frame, now)
             arrivals += 1
         if tick >= COUNT and not path:
             buffer.finish(START + COUNT)
         tick += 1
-        match buffer.pull():
-            case Played(frame):
+        match buffer.pull(now):
+            case Played(frame, before):
+                skipped += before
                 heard.append(frame.sequence)
-            case Concealed(sequence):
+            case Concealed(sequence, before):
+                skipped += before
                 concealed.append(sequence)
             case Waiting():
                 waits += 1
@@ -88,20 +90,21 @@ def test_monotonic_playout_and_exact_accounting(seed: int, target: float) -> Non
 
     counters = buffer.counters
     assert heard == sorted(set(heard)), f"seed {seed}"
-    assert sorted(heard + concealed) == list(range(START, START + COUNT)), f"seed {seed}"
+    assert len(set(heard + concealed)) + skipped == COUNT, f"seed {seed}"
     assert len(heard) == counters.played
     assert len(concealed) == counters.concealed
     # Every frame sent was lost, or came once and was played or late; and nothing else came.
-    assert COUNT == counters.played + counters.concealed
-    assert counters.concealed == path.lost + counters.late
+    assert COUNT == counters.played + counters.concealed + counters.skipped
+    assert counters.concealed + counters.skipped == path.lost + counters.late
     assert arrivals == counters.received == COUNT - path.lost + path.doubled
     assert counters.received == counters.played + counters.duplicates + counters.late
     assert counters.duplicates == path.doubled
     assert counters.overflowed == 0
     assert path.lost == pytest.approx(0.02 * COUNT, rel=0.1)
     assert path.doubled == pytest.approx(0.01 * COUNT, rel=0.15)
+    assert counters.skipped == skipped
+    # 5 % are held back by 20 to 200 ms: the 0.95 quantile lies about where that begins, and the
+    # few waits raise the delay, which stays: gapless mode does not shorten it again.
     assert waits < 100
-    if target > 0.25:
-        assert (counters.late, counters.underruns) == (0, 0)
-    else:
-        assert counters.late > 1000
+    assert 0.0 < buffer.target < 0.2
+    assert counters.late < 0.03 * COUNT

@@ -1,0 +1,88 @@
+"""How much later than the quickest of late each frame came: base, delays, groups."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+from tenuto.playout.ticks import FRAME_TICKS
+
+__all__ = ["Arrival", "Arrivals", "SlidingMinimum"]
+
+_BASE_CELLS = 20
+_BASE_CELL = 100_000
+_GROUP_GAP = 5_000
+_GROUP_SPAN = 20_000
+_PAUSE = 1_000_000
+
+
+class SlidingMinimum:
+    """The least value of the newest `cells` cells of time, each `width` ticks long."""
+
+    def __init__(self, cells: int, width: int) -> None:
+        self._cells = cells
+        self._width = width
+        # Ascending in both; one entry for each cell at most, so `cells` entries in all.
+        self._minima: deque[tuple[int, int]] = deque()
+
+    @property
+    def value(self) -> int | None:
+        return self._minima[0][1] if self._minima else None
+
+    def clear(self) -> None:
+        self._minima.clear()
+
+    def advance(self, now: int) -> None:
+        """Forget what lies in cells that are too old at `now`."""
+        oldest = now // self._width - self._cells
+        while self._minima and self._minima[0][0] <= oldest:
+            self._minima.popleft()
+
+    def add(self, value: int, now: int) -> None:
+        self.advance(now)
+        cell = now // self._width
+        minima = self._minima
+        while minima and minima[-1][1] >= value:
+            minima.pop()
+        if not minima or minima[-1][0] != cell:
+            minima.append((cell, value))
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One frame's delay above the base before it, and whether it came with the one before."""
+
+    delay: int
+    joins: bool
+
+
+class Arrivals:
+    """Offsets (arrival minus place in media time) and their sliding minimum, the base.
+
+    A frame is compared with the base before it: one that lowers the base has no delay, so
+    that a lead being built, or caught up, is no jitter. After a pause everything begins anew.
+    """
+
+    def __init__(self) -> None:
+        self._minimum = SlidingMinimum(_BASE_CELLS, _BASE_CELL)
+        self._last: int | None = None
+        self._group = 0
+
+    @property
+    def base(self) -> int | None:
+        return self._minimum.value
+
+    def observe(self, sequence: int, now: int) -> Arrival:
+        """Take note of a frame; `now` must not lie before that of the last call."""
+        offset = now - sequence * FRAME_TICKS
+        gap = None if self._last is None else now - self._last
+        joins = gap is not None and gap <= _GROUP_GAP and now - self._group <= _GROUP_SPAN
+        if not joins:
+            self._group = now
+        if gap is not None and gap > _PAUSE:
+            self._minimum.clear()
+        self._minimum.advance(now)
+        base = self._minimum.value
+        self._minimum.add(offset, now)
+        self._last = now
+        return Arrival(0 if base is None else max(0, offset - base), joins)
