@@ -131,7 +131,7 @@ def summarise(lines: Sequence[Figures]) -> Figures:
             row["not_measured"] = line["not_measured"]
         else:
             row |= {name: _figure(line, name) for name in _QUOTED}
-            row |= {name: line[name] for name in ("saturated", "starved", "load_average")}
+            row |= {name: line[name] for name in ("silent", "saturated", "starved", "load_average")}
         if line.get("ratio_to_peer"):
             row["ratio_to_peer"] = line["ratio_to_peer"]
         rows.append(row)

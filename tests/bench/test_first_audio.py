@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -154,3 +155,9 @@ def test_a_small_run_measures_both_servers(
     file.write_text(json.dumps(summary))
     assert main([str(file), "--pattern", pattern]) == 0
     assert capsys.readouterr().out.count("\n") == 4
+
+
+def test_a_table_tells_of_listeners_that_heard_nothing() -> None:
+    deaf = replace(outcome(others=1.0), silent=7)
+    (_, _, row) = table(summarise([line_of(deaf)]), "frames")
+    assert row == "| 10 | 3.0 / 20.0 (7 silent, starved) |"
