@@ -111,7 +111,13 @@ class _Bench:
         lines = {}
         for turn, cell in cells.items():
             if turn in outcomes:
-                lines[turn] = describe(cell, self._plan.steady, outcomes[turn], os.getloadavg())
+                lines[turn] = describe(
+                    cell,
+                    self._plan.steady,
+                    outcomes[turn],
+                    load_average=os.getloadavg()[0],
+                    cores=os.cpu_count() or 1,
+                )
                 if lines[turn]["saturated"]:
                     self._saturated[cell.server] = listeners
             else:

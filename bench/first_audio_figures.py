@@ -22,6 +22,9 @@ _LATEST = 0.100
 _LEAST_HEARD = 0.95
 """The share of the frames due in the steady window that must come in it."""
 
+_ROOM = 1.5
+"""Cores that a server and its listeners need, not to wait for each other."""
+
 _QUOTED = ("first_audio_ms.p50", "first_audio_ms.p99", "connect_to_first_ms.p50", "gap_ms.p50",
            "gap_ms.p99", "late_ms.p99", "server_cpu_percent", "server_us_per_frame")  # fmt: skip
 """What the summary repeats of every line; those of `_RATIOS` are also compared."""
@@ -52,7 +55,12 @@ def percentile(values: Sequence[float], share: float) -> float | None:
 
 
 def describe(
-    cell: Cell, steady: float, rounds: Sequence[Outcome], load_average: tuple[float, ...]
+    cell: Cell,
+    steady: float,
+    rounds: Sequence[Outcome],
+    *,
+    load_average: float,
+    cores: int,
 ) -> Figures:
     """One line: all rounds of a cell together."""
     gaps = [gap for each in rounds for gap in each.gaps]
@@ -64,6 +72,8 @@ def describe(
     busy = sum(each.usage.busy for each in rounds)
     frames = sum(each.frames for each in rounds)
     due = cell.listeners * steady * len(rounds) / FRAME_DURATION
+    starved = cores - (busy - server - generator) / seconds < _ROOM
+    keeping_up = _keeping_up(percentile(late, 0.99), frames / due)
     return {
         "bench": "first_audio",
         **asdict(cell),
@@ -84,10 +94,10 @@ def describe(
         "generator_cpu_percent": round(100 * generator / seconds, 1),
         "others_cpu_percent": round(100 * max(0.0, busy - server - generator) / seconds, 1),
         "server_us_per_frame": round(server / frames * 1e6, 1) if frames else None,
-        "load_average": round(load_average[0], 2),
-        "starved": _starved(busy / seconds, (server + generator) / seconds),
+        "load_average": round(load_average, 2),
+        "starved": starved,
         "saturated": _saturation(
-            server / seconds, generator / seconds, percentile(late, 0.99), frames / due
+            server / seconds, generator / seconds, late=not (starved or keeping_up)
         ),
     }
 
@@ -121,7 +131,7 @@ def summarise(lines: Sequence[Figures]) -> Figures:
             row["not_measured"] = line["not_measured"]
         else:
             row |= {name: _figure(line, name) for name in _QUOTED}
-            row |= {name: line[name] for name in ("saturated", "starved", "load_average")}
+            row |= {name: line[name] for name in ("silent", "saturated", "starved", "load_average")}
         if line.get("ratio_to_peer"):
             row["ratio_to_peer"] = line["ratio_to_peer"]
         rows.append(row)
@@ -149,17 +159,14 @@ def _figure(line: Figures, name: str) -> float | None:
     return value if isinstance(value, int | float) else None
 
 
-def _starved(busy: float, measured: float) -> bool:
-    """Did others take what the two processes may have wanted? In cores."""
-    return busy > 0.95 * (os.cpu_count() or 1) and busy - measured > 0.1
+def _keeping_up(late: float | None, heard: float) -> bool:
+    return heard >= _LEAST_HEARD and (late is None or late <= _LATEST * 1000)
 
 
-def _saturation(server: float, generator: float, late: float | None, heard: float) -> str | None:
-    """Who had no more to give, if anybody."""
+def _saturation(server: float, generator: float, *, late: bool) -> str | None:
+    """Who had no more to give, if anybody. Lateness on a busy machine proves nothing."""
     if server > _FULL_CORE:
         return "server"
     if generator > _FULL_CORE:
         return "generator"
-    if heard < _LEAST_HEARD or (late is not None and late > _LATEST * 1000):
-        return "late"
-    return None
+    return "late" if late else None

@@ -69,6 +69,8 @@ def _cell(row: Row) -> str:
         return f"not measured: {row['not_measured']}"
     first, gap = (_shown(row[name]) for name in ("first_audio_ms.p50", "gap_ms.p99"))
     marks = [f"saturated: {row['saturated']}"] if row["saturated"] else []
+    # They are in no percentile: who serves fewer serves those better.
+    marks += [f"{row['silent']} silent"] if row["silent"] else []
     marks += ["starved"] if row["starved"] else []
     note = f" ({', '.join(marks)})" if marks else ""
     return f"{first} / {gap}{note}"

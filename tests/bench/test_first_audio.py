@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,13 +11,19 @@ import pytest
 from bench.first_audio import Plan, measure
 from bench.first_audio_figures import Cell, compare, describe, percentile, skipped, summarise
 from bench.load import Outcome, Usage
+from bench.report import Figures
 from bench.table import main, table
 
 CELL = Cell("quic", "frames", 10, "tenuto")
 
 
 def outcome(
-    *, server: float = 0.5, generator: float = 0.2, late: float = 0.001, frames: int = 500
+    *,
+    server: float = 0.5,
+    generator: float = 0.2,
+    others: float = 0.1,
+    late: float = 0.001,
+    frames: int = 500,
 ) -> Outcome:
     """A second of ten listeners."""
     return Outcome(
@@ -30,8 +37,12 @@ def outcome(
         duplicates=2,
         silent=0,
         troubles=[],
-        usage=Usage(1.0, server, generator, server + generator),
+        usage=Usage(1.0, server, generator, server + generator + others),
     )
+
+
+def line_of(*rounds: Outcome) -> Figures:
+    return describe(CELL, 1.0, rounds, load_average=1.5, cores=2)
 
 
 def test_a_percentile_is_told_only_where_there_are_values_beyond_it() -> None:
@@ -45,7 +56,7 @@ def test_a_percentile_is_told_only_where_there_are_values_beyond_it() -> None:
 
 
 def test_rounds_are_put_together() -> None:
-    line = describe(CELL, 1.0, [outcome(), outcome(server=0.7)], (1.5, 0.0, 0.0))
+    line = line_of(outcome(), outcome(server=0.7))
     assert line["frames"] == 1000
     assert (line["missing"], line["duplicates"]) == (2, 4)
     assert line["server_cpu_percent"] == 60.0
@@ -66,13 +77,20 @@ def test_rounds_are_put_together() -> None:
     ],
 )
 def test_who_is_saturated_is_said(heard: Outcome, verdict: str) -> None:
-    line = describe(CELL, 1.0, [heard], (0.0,))
+    line = line_of(heard)
     assert line["saturated"] == verdict
 
 
+def test_lateness_on_a_machine_that_others_use_is_no_saturation() -> None:
+    line = line_of(outcome(late=0.2, others=0.6))
+    assert (line["starved"], line["saturated"]) == (True, None)
+    line = line_of(outcome(server=0.9, others=0.6))
+    assert (line["starved"], line["saturated"]) == (True, "server")
+
+
 def test_ratios_are_of_what_both_have() -> None:
-    ours = describe(CELL, 1.0, [outcome(server=0.6)], (0.0,))
-    peer = describe(CELL, 1.0, [outcome(server=0.4, late=0.002)], (0.0,))
+    ours = line_of(outcome(server=0.6))
+    peer = line_of(outcome(server=0.4, late=0.002))
     assert compare(ours, peer) == {
         "first_audio_ms.p50": 1.0,
         "gap_ms.p99": 1.0,
@@ -84,7 +102,7 @@ def test_ratios_are_of_what_both_have() -> None:
 
 def test_a_table_says_what_was_not_measured_and_what_is_doubtful() -> None:
     peer = Cell("quic", "frames", 10, "aioquic")
-    lines = [describe(CELL, 1.0, [outcome(server=0.95)], (0.0,)), skipped(peer, 5)]
+    lines = [line_of(outcome(server=0.95)), skipped(peer, 5)]
     assert table(summarise(lines), "frames") == [
         "| listeners | Tenuto, QUIC | bare aioquic |",
         "|---|---|---|",
@@ -137,3 +155,9 @@ def test_a_small_run_measures_both_servers(
     file.write_text(json.dumps(summary))
     assert main([str(file), "--pattern", pattern]) == 0
     assert capsys.readouterr().out.count("\n") == 4
+
+
+def test_a_table_tells_of_listeners_that_heard_nothing() -> None:
+    deaf = replace(outcome(others=1.0), silent=7)
+    (_, _, row) = table(summarise([line_of(deaf)]), "frames")
+    assert row == "| 10 | 3.0 / 20.0 (7 silent, starved) |"
