@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from quicserver.app import Server
-from quicserver.platform import loop_factory, raise_descriptor_limit
+from quicserver.platform import loop_factory, raise_descriptor_limit, spare_collector
 from tenuto.policy import QuicShare
 from tenuto.settings import LOOPBACK, ServerSettings
 from tenuto.sources import STDIN_MODES, parse_stdin_format, shared_engine
@@ -119,6 +119,7 @@ def serve(
 
 async def _serve(settings: ServerSettings, sink: LogSink) -> None:
     server = Server(settings, on_event=sink)
+    spare_collector()
     try:
         await server.run()
     finally:

@@ -1,5 +1,6 @@
 """The ring against a plain list, over 100,000 operations in all."""
 
+import gc
 import random
 
 import pytest
@@ -95,3 +96,23 @@ def test_frames_are_consecutive(sequence: int) -> None:
 def test_a_ring_holds_something(capacity: int) -> None:
     with pytest.raises(ValueError, match=f"a ring of {capacity} frames"):
         Ring(capacity)
+
+
+def test_a_full_ring_is_a_handful_of_objects_to_the_collector_of_cycles() -> None:
+    ring = Ring(640)
+    gc.collect()
+    before = len(gc.get_objects())
+    for sequence in range(2000):
+        ring.append(Frame(sequence, bytes(640), 320))
+    gc.collect()
+    assert len(gc.get_objects()) - before < 10
+
+
+def test_marks_go_with_their_frame() -> None:
+    ring = Ring(4, 10)
+    for sequence in range(10, 20):
+        ring.append(Frame(sequence, b"ab", 1, (sequence,) if sequence % 3 == 0 else ()))
+    assert [frame.marks for frame in ring.read(16, 4)] == [(), (), (18,), ()]
+    assert len(ring._marks) == 1
+    ring.clear()
+    assert not ring._marks
