@@ -102,8 +102,7 @@ def open_device(
     library = load_sounddevice()
     try:
         if anew:
-            library._terminate()  # noqa: SLF001 - there is no public way
-            library._initialize()  # noqa: SLF001
+            _look_again(library)
         info = library.query_devices(kind="output")
         rate, channels = _choose(library, info, wanted, own_rate=own_rate)
         shape = DeviceShape(
@@ -131,6 +130,15 @@ def forget_at_exit() -> None:
 class _Wish:
     rate: int
     channels: int
+
+
+def _look_again(library: Any) -> None:
+    if any("JACK" in api["name"] for api in library.query_hostapis()):
+        # PortAudio aborts the process if it ends JACK's part after JACK's server has gone.
+        forget_at_exit()
+        return
+    library._terminate()  # noqa: SLF001 - there is no public way
+    library._initialize()  # noqa: SLF001
 
 
 def _choose(

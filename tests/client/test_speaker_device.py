@@ -198,6 +198,18 @@ def test_a_card_that_vanishes_and_comes_back_is_waited_for(play: Play) -> None:
     assert seconds == pytest.approx(6.0, rel=0.01)
 
 
+def test_with_jack_portaudio_is_not_begun_anew(play: Play) -> None:
+    async def script(room: Room) -> None:
+        room.library.host = "JACK Audio Connection Kit"
+        speaker = room.speaker()
+        await speaker.open()
+        asyncio.get_running_loop().call_later(1.0, room.library.replace, Card(44100))
+        await paced(speaker, tone(AUDIO, 3.0))
+        await speaker.finish()
+
+    assert len(play(Card(48000), script).library.heard) == 2
+
+
 @pytest.mark.parametrize("mode", ["live", "gapless"])
 def test_a_live_listener_is_not_late_for_ever_after_a_loss(play: Play, mode: str) -> None:
     delays = []

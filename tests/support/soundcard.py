@@ -71,6 +71,7 @@ class FakeSounddevice(ModuleType):
         self.heard: list[Heard] = []
         self.running: _Stream | None = None
         self.looks = 0
+        self.host = "ALSA"
         self.virtual = clock is not None
         self.clock = clock or time.monotonic
         self.RawOutputStream = lambda **options: _Stream(self, **options)
@@ -96,6 +97,9 @@ class FakeSounddevice(ModuleType):
             "default_high_output_latency": self.card.latency,
         }
 
+    def query_hostapis(self) -> tuple[dict[str, Any], ...]:
+        return ({"name": self.host},)
+
     def check_output_settings(self, channels: int, dtype: str, samplerate: int) -> None:
         card = self.card
         if card is None or channels not in card.channels:
@@ -104,6 +108,7 @@ class FakeSounddevice(ModuleType):
             raise self.PortAudioError("Invalid sample rate [PaErrorCode -9997]")
 
     def _terminate(self) -> None:
+        assert "JACK" not in self.host, "aborts the process"
         self.looks += 1
 
     def _initialize(self) -> None:
