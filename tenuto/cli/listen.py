@@ -4,21 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Literal
 
+from tenuto.cli.device import load_sounddevice
 from tenuto.cli.errors import FramesMissingError
 from tenuto.cli.options import ListenOptions
-from tenuto.cli.report import QuietReport, make_report, summary
+from tenuto.cli.recorder import ArrivalRecorder
+from tenuto.cli.report import make_report, summary
 from tenuto.cli.sink import FileSink, Sink, StdoutSink
-from tenuto.cli.speaker import Speaker, load_sounddevice
-from tenuto.client import Stream, open_stream
-from tenuto.errors import ErrorCode, TenutoError
-from tenuto.media import AudioFormat, Frame
+from tenuto.cli.sinkevents import SinkEvent
+from tenuto.cli.speaker import Speaker
+from tenuto.client import FormatAnnounced, Stream, open_stream
+from tenuto.client.arrivals import ArrivalsHeader
+from tenuto.media import Frame
 
 __all__ = ["listen"]
 
 Value = str | int | float
+
+
+@dataclass(slots=True)
+class _Listening:
+    """How far it got."""
+
+    stream: Stream | None = None
+    recorder: ArrivalRecorder | None = None
+    sink: Sink | None = None
 
 
 def listen(
@@ -43,7 +58,7 @@ async def _listen(
     method: Literal["GET", "POST"],
 ) -> None:
     report = make_report(as_json=options.as_json, stdout_is_audio=options.output == "-")
-    opened: list[Stream] = []
+    at = _Listening()
     error: BaseException | None = None
     with report:
         try:
@@ -56,45 +71,69 @@ async def _listen(
                 trust=options.trust(url),
                 on_event=report.event,
             ) as stream:
-                opened.append(stream)
-                await _drain(stream, options.output, report)
+                at.stream = stream
+                with _recorder(url, options, stream) as at.recorder:
+                    async with _sink(options, stream, report.event) as at.sink:
+                        report.playing(stream, at.sink)
+                        await _drain(stream, at.sink, at.recorder)
                 if stream.gaps:
                     raise FramesMissingError(stream.gaps)
         except BaseException as raised:
             error = raised
             raise
         finally:
-            report.done(summary(opened[0] if opened else None, options.output, error))
+            report.done(summary(at.stream, options.output, error, at.sink, at.recorder))
 
 
-async def _drain(stream: Stream, output: str | None, report: QuietReport) -> None:
-    audio = stream.format
-    sink = _sink(output, audio)
+async def _drain(stream: Stream, sink: Sink, recorder: ArrivalRecorder | None) -> None:
+    async for frame in stream:
+        batch = await _batch(stream, frame)
+        if recorder is not None:
+            recorder.add(batch)
+        await sink.write(batch, stream.format)
+    await sink.finish()
+
+
+async def _batch(stream: Stream, first: Frame) -> list[Frame]:
+    """This frame and those of its format that came with it."""
+    return [first, *[await anext(stream) for _ in range(stream.ready)]]
+
+
+@asynccontextmanager
+async def _sink(
+    options: ListenOptions, stream: Stream, on_event: Callable[[SinkEvent], None]
+) -> AsyncIterator[Sink]:
+    """What is to play or to write; abandoned where anything goes wrong."""
+    sink: Sink
+    if options.output is None:
+        sink = speaker = Speaker(
+            stream.format, mode=options.mode, drift=not options.no_drift, on_event=on_event
+        )
+        await speaker.open()
+    elif options.output == "-":
+        sink = StdoutSink(stream.format)
+    else:
+        sink = FileSink(options.output, stream.format)
     try:
-        report.playing(stream, sink)
-        async for frame in stream:
-            await sink.write(await _batch(stream, frame, audio))
-        await sink.finish()
+        yield sink
     except BaseException:
         await sink.abandon()
         raise
 
 
-async def _batch(stream: Stream, first: Frame, audio: AudioFormat) -> list[Frame]:
-    """This frame and those that came with it."""
-    if stream.format != audio:
-        raise TenutoError(
-            ErrorCode.UNSUPPORTED_AUDIO,
-            f"the audio format changed to {stream.format.rate} Hz with {stream.format.channels} "
-            "channels in mid-stream",
-            remedy="listen to the rest separately",
-        )
-    return [first, *[await anext(stream) for _ in range(stream.ready)]]
-
-
-def _sink(output: str | None, audio: AudioFormat) -> Sink:
-    if output is None:
-        return Speaker(audio)
-    if output == "-":
-        return StdoutSink(audio)
-    return FileSink(output, audio)
+def _recorder(
+    url: str, options: ListenOptions, stream: Stream
+) -> ArrivalRecorder | nullcontext[None]:
+    if options.record_arrivals is None:
+        return nullcontext()
+    announced = [event for event in stream.events if isinstance(event, FormatAnnounced)]
+    header = ArrivalsHeader(
+        transport=stream.transport,
+        mode=options.mode,
+        lead=options.pacing(url),
+        chunk_frames=announced[0].chunk_frames if announced else 0,
+        rate=stream.format.rate,
+        channels=stream.format.channels,
+        started=datetime.now(UTC).isoformat(timespec="milliseconds"),
+    )
+    return ArrivalRecorder(options.record_arrivals, header)

@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Literal, TypeVar
+from urllib.parse import parse_qs
 
 import click
 
+from tenuto.cli.recorder import check_recording
 from tenuto.cli.sink import check_output
 from tenuto.client import Target, TransportChoice, Trust
 from tenuto.errors import ErrorCode, RequestError
+from tenuto.playout import PlayoutMode
+from tenuto.session import DEFAULT_LEAD, LIVE_LEAD
 from tenuto.tls import DEFAULT_FOLDER
 
 __all__ = ["DEFAULT_SERVER", "ListenOptions", "listening", "server_option", "server_origin"]
@@ -51,18 +55,36 @@ class ListenOptions:
     output: str | None
     lead: Lead | None
     as_json: bool
+    mode: PlayoutMode = "gapless"
+    no_drift: bool = False
+    record_arrivals: str | None = None
 
     def __post_init__(self) -> None:
         if self.insecure and self.ca is not None:
             raise click.UsageError("--ca and --insecure contradict each other")
         if self.output is not None:
             check_output(self.output)
+        if self.record_arrivals is not None:
+            check_recording(self.record_arrivals)
 
     def lead_for(self, url: str) -> Lead | None:
-        """A file has no clock to wait for: it takes all as fast as it comes."""
-        if self.lead is None and self.output not in (None, "-"):
-            return None if "lead" in Target.parse(url).names else "max"
-        return self.lead
+        """What to ask for beside the URL.
+
+        A live listener wants to lag little. A file has no clock to wait for: it takes all as
+        fast as it comes.
+        """
+        if self.lead is not None or "lead" in Target.parse(url).names:
+            return self.lead
+        if self.mode == "live":
+            return LIVE_LEAD
+        return "max" if self.output not in (None, "-") else None
+
+    def pacing(self, url: str) -> float | None:
+        """Seconds ahead of real time that the server will send; None for unpaced."""
+        lead = self.lead_for(url)
+        if lead is None:
+            lead = _lead_of(parse_qs(Target.parse(url).query).get("lead", [""])[-1])
+        return None if lead == "max" else lead
 
     def trust(self, url: str) -> Trust:
         """`--ca`, else $TENUTO_CA, else the development CA for this machine's own names."""
@@ -110,6 +132,25 @@ _OPTIONS = (
         "(16-bit little-endian) to standard output.",
     ),
     click.option(
+        "--mode",
+        type=click.Choice(["gapless", "live"]),
+        default="gapless",
+        show_default=True,
+        help="How the loudspeaker plays. gapless: every sample, whenever it comes. live: as "
+        "near to the present as the network allows; asks for a lead of 0.2.",
+    ),
+    click.option(
+        "--no-drift",
+        is_flag=True,
+        help="Do not follow the clock of the loudspeaker, which may run up to 1 % off: every "
+        "sample is played as it came.",
+    ),
+    click.option(
+        "--record-arrivals",
+        metavar="FILE",
+        help="Write down when the frames came, as JSON lines, beside playing them.",
+    ),
+    click.option(
         "--transport",
         type=click.Choice(["auto", "quic", "tcp"]),
         default="auto",
@@ -121,7 +162,7 @@ _OPTIONS = (
         type=LeadType(),
         metavar="SECONDS|max",
         help="How many seconds ahead of real time the server may send; max means as fast as "
-        "it goes.  [default: max to a file, else the server's]",
+        "it goes.  [default: max to a file, 0.2 with --mode live, else the server's]",
     ),
     click.option(
         "--ca",
@@ -157,6 +198,14 @@ def server_origin(server: str) -> str:
             ErrorCode.BAD_REQUEST, f"the server {server[:80]!r} has a {what}", remedy=remedy
         )
     return target.origin
+
+
+def _lead_of(text: str) -> Lead:
+    """As the server will read it, which refuses what is no lead."""
+    try:
+        return "max" if text == "max" else float(text)
+    except ValueError:
+        return DEFAULT_LEAD
 
 
 def _loopback(host: str) -> bool:

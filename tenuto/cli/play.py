@@ -15,14 +15,16 @@ __all__ = ["play"]
 
 _HELP = """Play the audio at URL, or that of a session by its id.
 
-Plays on the loudspeaker, or writes to --output. Tries QUIC first, takes TCP if that does
-not connect, and ends well only if the server has proved that the stream is whole.
+Plays on the loudspeaker, which may change meanwhile, or writes to --output. Tries QUIC first,
+takes TCP if that does not connect, and ends well only if the server has proved that the stream
+is whole.
 
 \b
 Examples:
   tenuto play 'https://localhost:4433/v1/speak?text=Hello'
   tenuto play 'https://localhost:4433/v1/speak?tone=440' --transport tcp -o tone.wav
   tenuto play SESSION_ID --from 250 --epoch 0
+  tenuto play SESSION_ID --mode live --record-arrivals arrivals.jsonl
   tenuto play SESSION_ID -o - | ffplay -nodisp -autoexit -f s16le -ar 22050 -
 
 Exit status: 0; 1 if the network or the server failed, the stream was cut or lacks frames,

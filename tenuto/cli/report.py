@@ -13,7 +13,9 @@ from rich.live import Live
 from rich.text import Text
 
 from tenuto.cli.errors import CommandError
+from tenuto.cli.recorder import ArrivalRecorder
 from tenuto.cli.sink import Sink, shown
+from tenuto.cli.sinkevents import DeviceLost, DeviceOpened, SinkEvent
 from tenuto.client import (
     ConnectError,
     Event,
@@ -38,7 +40,7 @@ class QuietReport:
     def __exit__(self, *exception: object) -> None:
         pass
 
-    def event(self, event: Event) -> None:
+    def event(self, event: Event | SinkEvent) -> None:
         """Something happened."""
 
     def playing(self, stream: Stream, sink: Sink) -> None:
@@ -56,7 +58,7 @@ class JsonReport(QuietReport):
         self._playing = False
         self._failure: OSError | None = None
 
-    def event(self, event: Event) -> None:
+    def event(self, event: Event | SinkEvent) -> None:
         try:
             self._write(event_fields(event))
         except OSError as error:
@@ -95,10 +97,9 @@ class LiveReport(QuietReport):
     def __exit__(self, *exception: object) -> None:
         self._live.stop()
 
-    def event(self, event: Event) -> None:
-        if isinstance(event, TransportFailed):
-            failure = event.failure
-            line = f"{failure.transport} gave nothing: {failure.reason}"
+    def event(self, event: Event | SinkEvent) -> None:
+        line = _told(event)
+        if line is not None:
             self._console.print(Text(shown(line), style="yellow"))
 
     def playing(self, stream: Stream, sink: Sink) -> None:
@@ -114,7 +115,7 @@ class LiveReport(QuietReport):
         text.append(f"  {stream.received} frames")
         text.append(f"  {stream.gaps} missing", style="red" if stream.gaps else "")
         text.append(f"  {stream.transport} {stream.peer}", style="green")
-        text.append(f"  buffer {max(0.0, sink.buffered):.1f} s")
+        _append_sink(text, sink)
         return text
 
 
@@ -126,7 +127,7 @@ def make_report(*, as_json: bool, stdout_is_audio: bool) -> QuietReport:
     return LiveReport(console) if console.is_terminal else QuietReport()
 
 
-def event_fields(event: Event) -> dict[str, Any]:
+def event_fields(event: Event | SinkEvent) -> dict[str, Any]:
     """An event as a flat JSON object; `event` is its name in kebab case."""
     fields = {"event": re.sub(r"(?<!^)(?=[A-Z])", "-", type(event).__name__).lower()}
     if isinstance(event, TransportFailed):
@@ -137,7 +138,11 @@ def event_fields(event: Event) -> dict[str, Any]:
 
 
 def summary(
-    stream: Stream | None, output: str | None, error: BaseException | None
+    stream: Stream | None,
+    output: str | None,
+    error: BaseException | None,
+    sink: Sink | None = None,
+    recorder: ArrivalRecorder | None = None,
 ) -> dict[str, Any]:
     """The last JSON line. Times are seconds since the start; null is what never happened."""
     fields: dict[str, Any] = {
@@ -152,6 +157,11 @@ def summary(
         name: None if value is None else round(value, 6)
         for name, value in asdict(stream.timings).items()
     }
+    account = None if sink is None else sink.account
+    if account is not None:
+        fields |= account.fields()
+    if recorder is not None:
+        fields["arrivals"] = {"events": recorder.events, "dropped": recorder.dropped}
     return fields | {
         "transport": stream.transport,
         "peer": stream.peer,
@@ -169,7 +179,33 @@ def summary(
     }
 
 
-def _items(event: Event) -> list[tuple[str, Any]]:
+def _told(event: Event | SinkEvent) -> str | None:
+    """What a person should read of it."""
+    if isinstance(event, TransportFailed):
+        return f"{event.failure.transport} gave nothing: {event.failure.reason}"
+    if isinstance(event, DeviceLost):
+        return f"the loudspeaker {event.name} was lost: {event.reason}"
+    if isinstance(event, DeviceOpened) and event.count > 1:
+        return f"playing on {event.name} at {event.rate} Hz"
+    return None
+
+
+def _append_sink(text: Text, sink: Sink) -> None:
+    account = sink.account
+    if account is None:
+        text.append(f"  buffer {max(0.0, sink.buffered):.1f} s")
+        return
+    playout = account.playout
+    text.append(f"  buffer {1000 * playout.delay:.0f}/{1000 * playout.target:.0f} ms")
+    text.append(f"  {playout.underruns} underruns", style="red" if playout.underruns else "")
+    text.append(f"  {1000 * account.concealed:.0f} ms concealed")
+    if account.underflows:
+        text.append(f"  {account.underflows} device underflows", style="red")
+    if account.reopened:
+        text.append(f"  reopened {account.reopened}x", style="yellow")
+
+
+def _items(event: Event | SinkEvent) -> list[tuple[str, Any]]:
     return [(name, getattr(event, name)) for name in type(event).__dataclass_fields__]
 
 

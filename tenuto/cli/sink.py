@@ -12,12 +12,22 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+from tenuto.cli.conform import Conform
 from tenuto.cli.errors import OutputError
+from tenuto.cli.sinkevents import SinkAccount
 from tenuto.cli.wav import WavWriter
 from tenuto.errors import OperatorError
 from tenuto.media import AudioFormat, Frame
 
-__all__ = ["FileSink", "Sink", "StdoutSink", "check_output", "shown"]
+__all__ = [
+    "FileSink",
+    "Sink",
+    "StdoutSink",
+    "check_output",
+    "check_place",
+    "shown",
+    "unwritable",
+]
 
 _RAW = (".raw", ".pcm")
 
@@ -30,7 +40,14 @@ class Sink(Protocol):
         """Seconds of audio taken and not yet played or written."""
         ...
 
-    async def write(self, frames: Sequence[Frame]) -> None: ...
+    @property
+    def account(self) -> SinkAccount | None:
+        """More of it, where there is more to say."""
+        ...
+
+    async def write(self, frames: Sequence[Frame], audio: AudioFormat) -> None:
+        """Frames in order, all of this format."""
+        ...
 
     async def finish(self) -> None:
         """All frames have come: return when they are played or written."""
@@ -51,17 +68,24 @@ def check_output(output: str) -> None:
             )
         return
     path = Path(output)
+    if output == os.devnull:
+        return
     if path.suffix.lower() not in (".wav", *_RAW):
         raise OperatorError(
             f"{shown(output)} has no ending that says how to write it",
             remedy="end it in .wav or .raw, or say - for raw samples on standard output",
         )
+    check_place(output, "--output")
+
+
+def check_place(output: str, option: str) -> None:
+    """Whether a file can be written there; `option` is what named it."""
     if "\0" in output:
         raise OperatorError(f"{shown(output)} is no path", remedy="name a file")
     try:
-        _check_place(path)
+        _check_place(Path(output))
     except OSError as error:
-        raise _unwritable(output, error) from None
+        raise unwritable(output, error, option) from None
 
 
 def _check_place(path: Path) -> None:
@@ -81,36 +105,42 @@ class FileSink:
     """A WAV file or raw samples, by the path's ending. A cut leaves a file of what came."""
 
     buffered = 0.0
+    account = None
 
     def __init__(self, output: str, audio: AudioFormat) -> None:
         self._output = output
+        self._conform = Conform(audio)
         try:
             self._file: BinaryIO = open(output, "wb")  # noqa: SIM115 - closed by `_close`
             wav = output.lower().endswith(".wav")
             self._wav = WavWriter(self._file, audio) if wav else None
         except OSError as error:
-            raise _unwritable(output, error) from None
+            raise unwritable(output, error) from None
 
-    async def write(self, frames: Sequence[Frame]) -> None:
+    async def write(self, frames: Sequence[Frame], audio: AudioFormat) -> None:
         samples = b"".join(frame.payload for frame in frames)
-        try:
-            (self._wav or self._file).write(samples)
-        except OSError as error:
-            raise _unwritable(self._output, error) from None
+        self._write(self._conform.push(samples, audio))
 
     async def finish(self) -> None:
         try:
             self._close()
         except OSError as error:
-            raise _unwritable(self._output, error) from None
+            raise unwritable(self._output, error) from None
 
     async def abandon(self) -> None:
         if not self._file.closed:
-            with suppress(OSError):
+            with suppress(OSError, OperatorError):
                 self._close()
+
+    def _write(self, samples: bytes) -> None:
+        try:
+            (self._wav or self._file).write(samples)
+        except OSError as error:
+            raise unwritable(self._output, error) from None
 
     def _close(self) -> None:
         try:
+            self._write(self._conform.finish())
             if self._wav is not None:
                 self._wav.finish()
         finally:
@@ -124,8 +154,11 @@ class StdoutSink:
     so that nobody waits for a reader that never reads. At most one batch is under way.
     """
 
+    account = None
+
     def __init__(self, audio: AudioFormat) -> None:
         self._audio = audio
+        self._conform = Conform(audio)
         self._loop = asyncio.get_running_loop()
         self._orders: queue.SimpleQueue[tuple[bytes, asyncio.Future[None]] | None] = (
             queue.SimpleQueue()
@@ -137,8 +170,10 @@ class StdoutSink:
     def buffered(self) -> float:
         return self._under_way / self._audio.bytes_per_second
 
-    async def write(self, frames: Sequence[Frame]) -> None:
-        samples = b"".join(frame.payload for frame in frames)
+    async def write(self, frames: Sequence[Frame], audio: AudioFormat) -> None:
+        await self._write(self._conform.push(b"".join(f.payload for f in frames), audio))
+
+    async def _write(self, samples: bytes) -> None:
         done: asyncio.Future[None] = self._loop.create_future()
         self._under_way = len(samples)
         self._orders.put((samples, done))
@@ -151,6 +186,9 @@ class StdoutSink:
         self._under_way = 0
 
     async def finish(self) -> None:
+        rest = self._conform.finish()
+        if rest:
+            await self._write(rest)
         self._orders.put(None)
 
     async def abandon(self) -> None:
@@ -190,8 +228,8 @@ def shown(text: str) -> str:
     return text if text.isprintable() else ascii(text)[1:-1]
 
 
-def _unwritable(output: str, error: OSError) -> OperatorError:
+def unwritable(output: str, error: OSError, option: str = "--output") -> OperatorError:
     return OperatorError(
         f"cannot write {shown(output)}: {error.strerror or error}",
-        remedy="name another file with --output",
+        remedy=f"name another file with {option}",
     )

@@ -1,122 +1,243 @@
-"""The loudspeaker: a jitter buffer that the sound card's clock empties."""
+"""The loudspeaker: a player that the sound card's clock empties, whatever becomes of the card."""
 
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
-from collections.abc import Sequence
-from typing import Any, assert_never
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+from tenuto.cli.aside import Aside, aside
+from tenuto.cli.device import ELSEWHERE, Device, forget_at_exit, open_device
+from tenuto.cli.feed import Feed
+from tenuto.cli.sinkevents import (
+    BufferUnderrun,
+    DeviceLost,
+    DeviceOpened,
+    DeviceUnderflow,
+    SinkAccount,
+    SinkEvent,
+)
 from tenuto.errors import OperatorError
 from tenuto.media import FRAME_DURATION, AudioFormat, Frame
-from tenuto.playout import Concealed, Ended, JitterBuffer, Outcome, Played, Waiting
+from tenuto.playout import Player, PlayoutMode
 
-__all__ = ["Speaker", "load_sounddevice"]
+__all__ = ["Speaker"]
 
 # Seconds held before the network has to wait: more than any lead but `max`.
 _MOST = 32.0
 _CAPACITY = 2 * round(_MOST / FRAME_DURATION)
 
-_ELSEWHERE = "or write a file with --output speech.wav"
+# Seconds that the device itself holds, at least: our samples come from a thread of Python,
+# which other threads and other processes hold up.
+_LATENCY: dict[PlayoutMode, float] = {"gapless": 0.1, "live": 0.06}
+
+_LOOK = 0.05
+"""Seconds between two looks at the device, and between two at the room for frames."""
+_SILENCE = 1.0
+"""Seconds in which a device that plays asks for samples, or it hangs."""
+_RECOVERY = 10.0
+"""Seconds in which a lost device must be replaced by one that goes on."""
+_RETRY = 0.5
+_STEADY = 2.0
+"""Seconds of audio after which a new device counts as one that goes on."""
+_OPENING = 5.0
+_CLOSING = 1.0
 
 
-def load_sounddevice() -> Any:
-    """The library, or an `OperatorError` that says how to get it."""
-    try:
-        import sounddevice
-    except ImportError:
-        raise OperatorError(
-            "no library to play sound with",
-            remedy=f"pip install 'tenuto[speaker]', {_ELSEWHERE}",
-        ) from None
-    except OSError:
-        raise OperatorError(
-            "sounddevice finds no PortAudio on this machine",
-            remedy=f"install it (Debian: apt install libportaudio2), {_ELSEWHERE}",
-        ) from None
-    return sounddevice
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    reason: str
+    rate: int | None = None
+    """The stated rate, where it is the wrong one."""
 
 
 class Speaker:
-    """Plays on the default device. The network inserts, the device's thread pulls."""
+    """Plays on the default device, and on the next one where that goes or lies.
 
-    def __init__(self, audio: AudioFormat) -> None:
-        self._audio = audio
-        self._loop = asyncio.get_running_loop()
-        self._lock = threading.Lock()
-        self._buffer: JitterBuffer | None = None
-        self._next = 0
-        self._room = asyncio.Event()
-        self._played = asyncio.Event()
-        self._sounddevice = load_sounddevice()
-        try:
-            self._device = self._sounddevice.RawOutputStream(
-                samplerate=audio.rate,
-                channels=audio.channels,
-                dtype="int16",
-                blocksize=audio.samples_per_frame,
-                callback=self._pull,
-                finished_callback=self._finished,
-            )
-            self._device.start()
-        except self._sounddevice.PortAudioError as error:
-            raise OperatorError(
-                f"no loudspeaker for {audio.rate} Hz and {audio.channels} channels: {error}",
-                remedy=f"connect or choose one in the system's settings, {_ELSEWHERE}",
-            ) from None
+    The network inserts, the device's thread pulls from the `Feed` between them. `clock` is
+    read by both, `beside` calls what may hang.
+    """
+
+    def __init__(
+        self,
+        audio: AudioFormat,
+        *,
+        mode: PlayoutMode = "gapless",
+        drift: bool = True,
+        on_event: Callable[[SinkEvent], None] = lambda _: None,
+        clock: Callable[[], float] = time.monotonic,
+        beside: Aside = aside,
+    ) -> None:
+        self._beside = beside
+        self._clock = clock
+        self._on_event = on_event
+        self._mode = mode
+        player = Player(audio, mode=mode, drift=drift, capacity=_CAPACITY)
+        self._feed = Feed(player, audio, clock)
+        self._device: Device | None = None
+        self._opened: DeviceOpened | None = None
+        self._watcher: asyncio.Task[None] | None = None
+        self._over = asyncio.Event()
+        self._failure: Exception | None = None
+        self._recover_by: float | None = None
+        self._lied: set[int] = set()
+        """Rates that a device stated and did not keep: each is answered once."""
+        self._told_underflows = self._told_underruns = 0
 
     @property
     def buffered(self) -> float:
-        with self._lock:
-            return 0.0 if self._buffer is None else self._buffer.depth * FRAME_DURATION
+        return self._feed.buffered
 
-    async def write(self, frames: Sequence[Frame]) -> None:
-        for frame in frames:
-            with self._lock:
-                if self._buffer is None:
-                    self._buffer = JitterBuffer(frame.sequence, capacity=_CAPACITY)
-                self._buffer.insert(frame, time.monotonic())
-                self._next = max(self._next, frame.sequence + 1)
-        while self.buffered > _MOST and not self._played.is_set():
-            self._room.clear()
-            await self._room.wait()
+    @property
+    def account(self) -> SinkAccount:
+        snapshot, audio = self._feed.snapshot(), self._feed.audio
+        return SinkAccount(
+            playout=snapshot,
+            concealed=snapshot.concealed_samples / audio.rate,
+            device=self._opened,
+            reopened=0 if self._opened is None else self._opened.count - 1,
+            underflows=self._feed.underflows,
+        )
+
+    async def open(self) -> None:
+        """Raises `OperatorError` where there is nothing to play on."""
+        await self._open()
+        self._watcher = asyncio.create_task(self._watch())
+
+    async def write(self, frames: Sequence[Frame], audio: AudioFormat) -> None:
+        while not self._feed.insert(frames, audio):
+            await self._pause()
+        while self._feed.buffered > _MOST:
+            await self._pause()
+        self._check()
 
     async def finish(self) -> None:
         """Wait until the last sample has sounded."""
-        with self._lock:
-            if self._buffer is None:
-                self._buffer = JitterBuffer(self._next)
-            self._buffer.finish(self._next)
-        await self._played.wait()
-        self._device.close()
+        self._feed.finish()
+        await self._over.wait()
+        self._check()
+        await self.abandon()
 
     async def abandon(self) -> None:
-        self._device.abort()
-        self._device.close()
+        if self._watcher is not None:
+            self._watcher.cancel()
+            await asyncio.wait([self._watcher])
+        self._tell()
+        await self._close()
 
-    def _pull(self, out: Any, samples: int, clock: Any, status: Any) -> None:
-        """Called by the device's thread for each block of 20 ms."""
-        with self._lock:
-            outcome: Outcome = (
-                Waiting() if self._buffer is None else self._buffer.pull(time.monotonic())
+    async def _pause(self) -> None:
+        self._check()
+        await asyncio.sleep(_LOOK)
+
+    def _check(self) -> None:
+        failure = self._failure or self._feed.failure
+        if failure is not None:
+            raise failure
+
+    async def _watch(self) -> None:
+        try:
+            while not self._over.is_set():
+                await asyncio.sleep(_LOOK)
+                self._tell()
+                fault = self._fault()
+                if fault is not None:
+                    await self._recover(fault)
+        except Exception as error:  # noqa: BLE001 - `_check` raises it to who waits for us
+            self._failure = error
+            self._over.set()
+
+    def _fault(self) -> _Fault | None:
+        feed, device = self._feed, self._device
+        quiet = self._clock() - feed.called
+        if device is None:
+            return _Fault("it did not open again")
+        if feed.ended or feed.failure is not None:
+            # What the device still holds sounds meanwhile. One that hangs has had it all.
+            if device.stopped or quiet > _SILENCE + 2 * device.shape.latency:
+                self._over.set()
+            return None
+        if self._recover_by is not None and feed.taken > _STEADY:
+            self._recover_by = None
+        if device.stopped:
+            return _Fault("it stopped by itself")
+        if quiet > _SILENCE:
+            return _Fault(f"it asked for nothing for {_SILENCE:.0f} s")
+        stated, taken = device.shape.rate, feed.fault
+        if taken is not None and stated not in self._lied:
+            return _Fault(f"it takes {taken} samples a second, and says {stated}", stated)
+        return None
+
+    async def _recover(self, fault: _Fault) -> None:
+        """Another device in place of this one; raises `OperatorError` where none comes."""
+        name = "" if self._opened is None else self._opened.name
+        self._on_event(DeviceLost(name, fault.reason))
+        again = self._recover_by is not None
+        if self._recover_by is None:
+            self._recover_by = self._clock() + _RECOVERY
+        if fault.rate is not None:
+            self._lied.add(fault.rate)
+        closed = await self._close()
+        if again:
+            await asyncio.sleep(_RETRY)
+        while True:
+            error: Exception
+            try:
+                if self._clock() < self._recover_by:
+                    await self._open(anew=closed, own_rate=fault.rate is not None)
+                    if self._mode == "live":
+                        self._feed.skip()
+                    return
+                error = OperatorError(fault.reason, remedy="")
+            except (OperatorError, TimeoutError) as refusal:
+                error = refusal
+            if self._clock() + _RETRY > self._recover_by:
+                raise OperatorError(
+                    f"the loudspeaker was lost ({fault.reason}), and none was there for "
+                    f"{_RECOVERY:.0f} s",
+                    remedy=f"connect or choose one in the system's settings, {ELSEWHERE}",
+                ) from error
+            await asyncio.sleep(_RETRY)
+
+    async def _open(self, *, anew: bool = False, own_rate: bool = False) -> None:
+        wanted, feed = self._feed.audio, self._feed
+        try:
+            self._device = await self._beside(
+                lambda: open_device(
+                    wanted, feed, latency=_LATENCY[self._mode], anew=anew, own_rate=own_rate
+                ),
+                _OPENING,
+                late=lambda device: device.close(),
             )
-        match outcome:
-            case Played(frame):
-                out[:] = frame.payload.ljust(len(out), b"\0")
-            case Concealed() | Waiting():
-                out[:] = bytes(len(out))
-            case Ended():
-                out[:] = bytes(len(out))
-                raise self._sounddevice.CallbackStop
-            case _:
-                assert_never(outcome)
-        self._loop.call_soon_threadsafe(self._room.set)
+        except TimeoutError:
+            forget_at_exit()
+            raise OperatorError(
+                f"the loudspeaker did not open within {_OPENING:.0f} s",
+                remedy=f"choose another one in the system's settings, {ELSEWHERE}",
+            ) from None
+        shape = self._device.shape
+        count = 1 if self._opened is None else self._opened.count + 1
+        self._opened = DeviceOpened(shape.name, shape.rate, shape.channels, shape.latency, count)
+        self._on_event(self._opened)
 
-    def _finished(self) -> None:
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._end)
+    async def _close(self) -> bool:
+        """Whether it did: one that hangs is left behind."""
+        device, self._device = self._device, None
+        if device is None:
+            return True
+        try:
+            await self._beside(device.close, _CLOSING)
+        except TimeoutError:
+            forget_at_exit()
+            return False
+        return True
 
-    def _end(self) -> None:
-        self._played.set()
-        self._room.set()
+    def _tell(self) -> None:
+        """Counts that moved since the last look; not one event for each of them."""
+        underflows, underruns = self._feed.underflows, self._feed.underruns
+        if underflows != self._told_underflows:
+            self._told_underflows = underflows
+            self._on_event(DeviceUnderflow(underflows))
+        if underruns != self._told_underruns:
+            self._told_underruns = underruns
+            self._on_event(BufferUnderrun(underruns))

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from tenuto.cli.report import LiveReport
 from tenuto.client import Failure, FailureKind, TransportFailed, Trust, open_stream
-from tenuto.media import Frame
+from tenuto.media import AudioFormat, Frame
 from tenuto.wire import End, Format, Gap
 from tests.client.peer import (
     AUDIO,
@@ -176,6 +176,10 @@ def test_whose_mistake_it_was_is_the_exit_status(served: Served, run: Run, tmp_p
         (["play", "x", "-o", "a.mp3"], ".wav or .raw"),
         (["play", "x", "-o", "/nowhere/a.wav"], "no folder /nowhere"),
         (["play", "x", "-o", "a\0.wav"], "no path"),
+        (["play", "x", "-o", "a.raw", "--record-arrivals", "/nowhere/a"], "no folder /nowhere"),
+        (["play", "x", "-o", "a.raw", "--record-arrivals", "/"], "/ is a folder"),
+        (["speak", "x", "-o", "a.raw", "--record-arrivals", "\0"], "no path"),
+        (["play", "x", "-o", "a.raw", "--mode", "both"], "--mode"),
         (["play", "x", "-o", "a.raw", "--ca", "/nowhere.pem"], "/nowhere.pem"),
         (["play", "x", "-o", "a.raw", "--ca", "c", "--insecure"], "contradict"),
         (["play", "a/b", "-o", "a.raw"], "neither a URL nor a session's id"),
@@ -255,7 +259,8 @@ class Silence:
     """A sink that holds a third of a second and does nothing."""
 
     buffered = 0.3
+    account = None
 
-    async def write(self, frames: Sequence[Frame]) -> None: ...
+    async def write(self, frames: Sequence[Frame], audio: AudioFormat) -> None: ...
     async def finish(self) -> None: ...
     async def abandon(self) -> None: ...

@@ -2,85 +2,82 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
+import json
+import re
 import sys
-import threading
-import time
-from types import ModuleType
-from typing import Any
 
 import pytest
+from rich.console import Console
 
+from tenuto.cli.report import LiveReport
+from tenuto.cli.sinkevents import DeviceLost, DeviceOpened
+from tenuto.cli.speaker import Speaker
+from tenuto.client import Trust, open_stream
 from tenuto.media import Frame
 from tenuto.wire import End, Format
 from tests.client.peer import AUDIO, frames, records, sentence, whole
 from tests.client.shell import Run, Served, one_line
-
-
-class FakeSpeaker(ModuleType):
-    """A sound card whose clock runs twenty times too fast."""
-
-    class PortAudioError(Exception):
-        pass
-
-    class CallbackStop(Exception):  # noqa: N818 - the library's name
-        pass
-
-    def __init__(self, *, device: bool = True) -> None:
-        super().__init__("sounddevice")
-        self.heard = bytearray()
-        speaker = self
-
-        class RawOutputStream:
-            def __init__(self, **options: Any) -> None:
-                if not device:
-                    raise FakeSpeaker.PortAudioError("Error querying device -1")
-                self.options = options
-                self.stopped = threading.Event()
-                self.thread = threading.Thread(target=self.play)
-
-            def start(self) -> None:
-                self.thread.start()
-
-            def play(self) -> None:
-                size = self.options["blocksize"] * self.options["channels"] * 2
-                try:
-                    while not self.stopped.is_set():
-                        block = bytearray(size)
-                        self.options["callback"](memoryview(block), size, None, None)
-                        speaker.heard += block
-                        time.sleep(0.001)
-                except FakeSpeaker.CallbackStop:
-                    pass
-                self.options["finished_callback"]()
-
-            def abort(self) -> None:
-                self.stopped.set()
-
-            def close(self) -> None:
-                self.stopped.set()
-                self.thread.join()
-
-        self.RawOutputStream = RawOutputStream
+from tests.support.soundcard import Card, FakeSounddevice
 
 
 def test_the_loudspeaker_plays_every_sample(
     served: Served, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """B15: a last frame of one sample is heard, and silence stands only around the speech."""
-    fake = FakeSpeaker()
+    fake = FakeSounddevice(Card(AUDIO.rate))
     monkeypatch.setitem(sys.modules, "sounddevice", fake)
     sent = [*frames(24, 1), Frame(25, b"\x07\x00", 1)]
     body = records(Format(AUDIO, 1, 0, 1), *sent, End(25, 24 * 320 + 1))
     with served(whole(body)) as peer:
-        result = run("play", peer.url())
+        result = run("play", peer.url(), "--no-drift", "--json")
     assert result.exit_code == 0, result.output
-    assert bytes(fake.heard).strip(b"\0") == b"".join(f.payload for f in sent).strip(b"\0")
+    assert fake.samples.tobytes().strip(b"\0") == b"".join(f.payload for f in sent).strip(b"\0")
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    (opened,) = [line for line in lines if line["event"] == "device-opened"]
+    assert (opened["name"], opened["rate"], opened["channels"]) == ("card", 16000, 1)
+    last = lines[-1]
+    assert last["device"] == {"name": "card", "rate": 16000, "channels": 1, "latency": 0.03}
+    assert (last["device_reopened"], last["device_underflows"]) == (0, 0)
+    playout = last["playout"]
+    assert (playout["mode"], playout["state"], playout["played"]) == ("gapless", "ended", 25)
+
+
+def test_the_line_on_a_terminal_tells_of_the_loudspeaker(
+    served: Served, trust: Trust, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "sounddevice", FakeSounddevice(Card(underflows={2})))
+    screen = io.StringIO()
+    report = LiveReport(Console(file=screen, force_terminal=True, width=200, height=5))
+
+    async def listen(url: str) -> None:
+        async with open_stream(url, trust=trust, on_event=report.event) as stream:
+            speaker = Speaker(stream.format, on_event=report.event)
+            await speaker.open()
+            with report:
+                report.playing(stream, speaker)
+                async for frame in stream:
+                    await speaker.write([frame], stream.format)
+                await speaker.finish()
+                report.event(DeviceLost("card\x1b", "it stopped by itself"))
+                report.event(DeviceOpened("other", 44100, 2, 0.1, 2))
+
+    with served(whole(sentence(25))) as peer:
+        asyncio.run(listen(peer.url()))
+    shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", screen.getvalue())
+    for part in (
+        "/80 ms  0 underruns  0 ms concealed  1 device underflows",
+        "the loudspeaker card\\x1b was lost: it stopped by itself",
+        "playing on other at 44100 Hz",
+    ):
+        assert part in shown
 
 
 def test_a_cut_silences_the_loudspeaker(
     served: Served, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "sounddevice", FakeSpeaker())
+    monkeypatch.setitem(sys.modules, "sounddevice", FakeSounddevice(Card()))
     with served(whole(records(Format(AUDIO, 0), *frames(9)))) as peer:
         result = run("play", peer.url())
     assert result.exit_code == 1
@@ -90,7 +87,7 @@ def test_a_cut_silences_the_loudspeaker(
 def test_an_empty_stream_is_played(
     served: Served, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "sounddevice", FakeSpeaker())
+    monkeypatch.setitem(sys.modules, "sounddevice", FakeSounddevice(Card()))
     with served(whole(sentence(0))) as peer:
         assert run("play", peer.url()).exit_code == 0
 
@@ -100,8 +97,36 @@ def test_no_loudspeaker(served: Served, run: Run, monkeypatch: pytest.MonkeyPatc
     result = run("speak", "Hello")
     assert result.exit_code == 2
     assert "pip install 'tenuto[speaker]'" in one_line(result)
-    monkeypatch.setitem(sys.modules, "sounddevice", FakeSpeaker(device=False))
+    monkeypatch.setitem(sys.modules, "sounddevice", FakeSounddevice(None))
     with served(whole(sentence(3))) as peer:
         result = run("play", peer.url())
     assert result.exit_code == 2
     assert "--output speech.wav" in one_line(result)
+
+
+def test_live_asks_for_a_short_lead(
+    served: Served, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "sounddevice", FakeSounddevice(Card()))
+    with served(whole(sentence(3))) as peer:
+        url = peer.url()
+        assert run("play", url, "--mode", "live", "--json").exit_code == 0
+        assert run("play", url, "--mode", "live", "--lead", "0.4").exit_code == 0
+        assert run("play", url + "&lead=1", "--mode", "live").exit_code == 0
+        assert run("play", url).exit_code == 0
+    paths = [asked.path.partition("text=x")[2] for _, asked in peer.asked]
+    leads = [[part for part in path.split("&") if "lead" in part] for path in paths]
+    assert leads == [["lead=0.2"], ["lead=0.4"], ["lead=1"], []]
+
+
+def test_a_card_that_refuses_ends_the_command(
+    served: Served, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = FakeSounddevice(Card(refused=True))
+    monkeypatch.setitem(sys.modules, "sounddevice", fake)
+    with served(whole(sentence(3))) as peer:
+        result = run("speak", "x", "--server", peer.url(path=""), "--json")
+    assert result.exit_code == 2
+    assert "no loudspeaker for 16000 Hz and 1 channels: Device unavailable" in one_line(result)
+    last = json.loads(result.stdout.splitlines()[-1])
+    assert last["error"]["message"].startswith("no loudspeaker")

@@ -1,0 +1,178 @@
+"""From the player to the device: blocks of 20 ms in, what the device asks for out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from tenuto.cli.device import DeviceShape
+from tenuto.cli.fifo import Fifo
+from tenuto.cli.sinkclock import RateMeter, SinkClock
+from tenuto.convert import Converter
+from tenuto.errors import RemoteProtocolError, RequestError
+from tenuto.media import AudioFormat, Frame
+from tenuto.playout import Player, PlayoutSnapshot
+
+__all__ = ["Feed"]
+
+_LATE = 0.2
+"""Seconds above its target that a live listener may go on with: scaling takes 8 s for them."""
+
+_MARGIN = 0.02
+"""Seconds by which the device may be wrong about when its samples sound."""
+
+
+class Feed:
+    """Takes frames from the network's thread, gives samples to the device's: a `Listener`.
+
+    `clock` is that of the frames' arrivals. What goes wrong within the device's thread is
+    kept in `failure`, and the device is stopped.
+    """
+
+    def __init__(self, player: Player, audio: AudioFormat, clock: Callable[[], float]) -> None:
+        self._player = player
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._announced = audio
+        self._next = 0
+        self._shape: DeviceShape | None = None
+        self._converter: Converter | None = None
+        self._source: AudioFormat | None = None
+        self._fifo = Fifo()
+        self._sink_clock = SinkClock()
+        self._meter: RateMeter | None = None
+        self._sounds = 0.0
+        """When what is read next will; behind the end: when all has."""
+        self.called = clock()
+        """When the device last asked."""
+        self.taken = 0.0
+        """Seconds of audio that the present device took."""
+        self.ended = False
+        """The device has been given the last sample."""
+        self.underflows = 0
+        self.failure: Exception | None = None
+
+    @property
+    def buffered(self) -> float:
+        with self._lock:
+            return self._player.buffered
+
+    @property
+    def audio(self) -> AudioFormat:
+        """What is played now."""
+        with self._lock:
+            return self._player.audio
+
+    @property
+    def underruns(self) -> int:
+        with self._lock:
+            return self._player.counters.underruns
+
+    @property
+    def fault(self) -> int | None:
+        """The rate at which the device takes samples, if it is not the one it states."""
+        with self._lock:
+            return None if self._meter is None else self._meter.fault
+
+    def snapshot(self) -> PlayoutSnapshot:
+        with self._lock:
+            return self._player.snapshot(max(self._clock(), self._sounds))
+
+    def insert(self, frames: Sequence[Frame], audio: AudioFormat) -> bool:
+        """Frames in order, all of this format; False if it must be tried again later.
+
+        Raises `RequestError` where the device plays another rate and none can be converted.
+        """
+        with self._lock:
+            if audio != self._announced:
+                if self._shape is not None:
+                    Converter(audio, self._shape)
+                try:
+                    self._player.change(frames[0].sequence, audio)
+                except RemoteProtocolError:
+                    return False  # too many changes are still to be played
+                self._announced = audio
+        now = self._clock()
+        for frame in frames:
+            with self._lock:
+                self._player.insert(frame, now)
+                self._next = max(self._next, frame.sequence + 1)
+        return True
+
+    def finish(self) -> None:
+        with self._lock:
+            self._player.finish(self._next)
+
+    def attach(self, shape: DeviceShape) -> None:
+        """Play on this device from now on, and first what another one did not take yet."""
+        with self._lock:
+            before, self._shape = self._shape, shape
+            self._end_run()
+            rest = self._fifo.take(len(self._fifo))
+            if before is not None and rest:
+                with suppress(RequestError):  # some 20 ms, that would be
+                    again = Converter(before, shape)
+                    self._fifo.push(again.push(rest) + again.finish())
+            self._sink_clock = SinkClock()
+            self._meter = RateMeter(shape.rate)
+            self.called = self._clock()
+            self.taken = 0.0
+
+    def skip(self) -> None:
+        """Leave out what a live listener would hear too late, after time without a device."""
+        with self._lock:
+            now = self._clock()
+            state = self._player.snapshot(now)
+            while state.depth and state.delay > state.target + _LATE:
+                self._player.read(now)
+                state = self._player.snapshot(now)
+
+    def pull(self, samples: int, ahead: float, underflow: bool) -> tuple[bytes, bool]:
+        with self._lock:
+            shape = self._shape
+            if shape is None or self._meter is None:
+                return b"", True
+            size = samples * shape.bytes_per_sample
+            now = self.called = self._clock()
+            self.underflows += underflow
+            self._meter.took(samples, now)
+            try:
+                self._fill(size, self._sink_clock.read(now + ahead), shape)
+            except Exception as error:  # noqa: BLE001 - it is raised again where it can be answered
+                self.failure = error
+            self._sink_clock.passed(samples / shape.rate)
+            self.taken += samples / shape.rate
+            data = self._fifo.take(size)
+            # Silence until the last sample has sounded: asked to play out what it holds, a
+            # device may drop it (PortAudio on ALSA's plug-in for PulseAudio does).
+            out = self.ended and not self._fifo and now >= self._sounds + _MARGIN
+            last = out or self.failure is not None
+        return data.ljust(size, b"\0"), last
+
+    def _fill(self, size: int, sounds: float, shape: DeviceShape) -> None:
+        """Read on until the device has enough; what is held sounds from `sounds` on."""
+        fifo = self._fifo
+        bytes_per_second = shape.rate * shape.bytes_per_sample
+        while len(fifo) < size and not self.ended:
+            block = self._player.read(sounds + len(fifo) / bytes_per_second)
+            if block.ended:
+                self._end_run()
+                self.ended = True
+            else:
+                self._switch(block.audio, shape)
+                assert self._converter is not None
+                fifo.push(self._converter.push(block.samples.astype("<i2").tobytes()))
+        if fifo:
+            self._sounds = sounds + len(fifo) / bytes_per_second
+
+    def _switch(self, audio: AudioFormat, shape: DeviceShape) -> None:
+        if audio != self._source:
+            self._end_run()
+            self._converter, self._source = Converter(audio, shape), audio
+
+    def _end_run(self) -> None:
+        """What the filter still holds belongs before what comes next."""
+        if self._converter is not None:
+            self._fifo.push(self._converter.finish())
+            self._converter = self._source = None

@@ -1,0 +1,136 @@
+"""`--record-arrivals`: when the frames came, beside whatever takes them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tenuto.cli.recorder import ArrivalRecorder
+from tenuto.client.arrivals import Arrivals, ArrivalsHeader, read_arrivals
+from tenuto.errors import OperatorError
+from tenuto.media import Frame
+from tenuto.wire import End, Format, Gap
+from tests.client.authority import Authority
+from tests.client.peer import AUDIO, Asked, Out, frames, records, sentence, whole
+from tests.client.shell import Run, Served, endless, one_line
+
+HEADER = ArrivalsHeader("quic", "live", 0.2, 5, 16000, 1, "2026-01-02T03:04:05.678+00:00")
+
+
+def read(path: Path) -> Arrivals:
+    with path.open(encoding="ascii") as file:
+        return read_arrivals(file, path.name)
+
+
+@pytest.mark.parametrize("output", ["a.raw", os.devnull])
+def test_each_read_is_an_event(served: Served, run: Run, tmp_path: Path, output: str) -> None:
+    async def script(asked: Asked, out: Out) -> None:
+        await out.head()
+        await out.send(records(Format(AUDIO, 3, chunk_frames=2), *frames(2, 3)))
+        for first in (5, 6, 7):
+            await out.send(records(*frames(1, first)))
+            await asyncio.sleep(0.1)
+        await out.send(records(Gap(8, 2), *frames(3, 10), End(13, 8 * 320)))
+        await out.end()
+
+    path = tmp_path / "arrivals"
+    with served(script) as peer:
+        result = run(
+            *("play", peer.url(), "-o", tmp_path / output, "--record-arrivals", path),
+            *("--mode", "live", "--transport", "tcp", "--json"),
+        )
+    assert result.exit_code == 1  # for the gap
+    recorded = read(path)
+    header = recorded.header
+    assert (header.transport, header.mode, header.lead) == ("tcp", "live", 0.2)
+    assert (header.chunk_frames, header.rate, header.channels) == (2, 16000, 1)
+    runs = [(event.first, event.count) for event in recorded.events]
+    assert runs[0] in [(3, 2), (3, 3)]
+    assert runs[-1] == (10, 3)
+    assert sum(count for _, count in runs) == 8
+    assert recorded.events[-1].at - recorded.events[0].at == pytest.approx(0.3, abs=0.15)
+    last = json.loads(result.stdout.splitlines()[-1])
+    assert last["arrivals"] == {"events": len(runs), "dropped": 0}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lead"),
+    [(["--lead", "1.5"], 1.5), (["--lead", "max"], None), ([], None), (["--mode", "live"], 0.2)],
+)
+def test_the_lead_is_what_was_asked_for(
+    served: Served, run: Run, tmp_path: Path, arguments: list[str], lead: float | None
+) -> None:
+    path = tmp_path / "arrivals"
+    with served(whole(sentence(3))) as peer:
+        for url, expected in [(peer.url(), lead), (peer.url() + "&lead=0.75", None)]:
+            if "lead=" in url and arguments != []:
+                continue
+            run("play", url, "-o", tmp_path / "a.raw", "--record-arrivals", path, *arguments)
+            expected = 0.75 if "lead=" in url else expected
+            assert read(path).header.lead == expected
+
+
+def test_ctrl_c_leaves_a_whole_file(served: Served, authority: Authority, tmp_path: Path) -> None:
+    path = tmp_path / "arrivals"
+    with served(endless) as peer:
+        command = [sys.executable, "-m", "tenuto.cli", "play", peer.url(), "-o", os.devnull]
+        command += ["--ca", str(authority.ca), "--record-arrivals", str(path)]
+        with subprocess.Popen(command, stderr=subprocess.PIPE) as play:
+            deadline = time.monotonic() + 20
+            while not (path.exists() and path.stat().st_size > 500):
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            play.send_signal(signal.SIGINT)
+            assert play.wait(10) == 130
+    assert path.read_text().endswith("\n")
+    events = read(path).events
+    assert len(events) > 3
+    following = [event.first + event.count for event in events]
+    assert [event.first for event in events[1:]] == following[:-1]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="has no /dev/full")
+def test_a_full_disk_is_one_line(served: Served, run: Run, tmp_path: Path) -> None:
+    with served(whole(sentence(3))) as peer:
+        result = run("play", peer.url(), "-o", tmp_path / "a.raw", "--record-arrivals", "/dev/full")
+    assert result.exit_code == 2
+    assert "cannot write /dev/full: No space left" in one_line(result)
+    assert "--record-arrivals" in one_line(result)
+
+
+def test_nobody_is_asked_where_it_cannot_be_written(
+    served: Served, run: Run, tmp_path: Path
+) -> None:
+    with served(whole(sentence(3))) as peer:
+        result = run("play", peer.url(), "-o", tmp_path / "a.raw", "--record-arrivals", tmp_path)
+    assert result.exit_code == 2
+    assert "is a folder" in one_line(result)
+    assert not peer.asked
+
+
+def test_what_a_reader_would_refuse_is_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "arrivals"
+    times = iter([5.0, 5.0, 5.02, 5.04, 5.06])
+    with ArrivalRecorder(str(path), HEADER, most=4, clock=lambda: next(times)) as recorder:
+        for n in range(2):
+            recorder.add([Frame(n, b"", 0)])
+        recorder.add([Frame(2, b"", 0), Frame(5, b"", 0), Frame(6, b"", 0)])
+        recorder.add([Frame(7, b"", 0)])
+    assert (recorder.events, recorder.dropped) == (3, 2)
+    recorded = read(path)
+    assert recorded.header == HEADER
+    assert [(event.at, event.first, event.count) for event in recorded.events] == [
+        (0.0, 0, 1),
+        (0.02, 1, 1),
+        (0.04, 2, 1),
+    ]
+    with pytest.raises(OperatorError, match="no such file|No such file"):
+        ArrivalRecorder(str(tmp_path / "no" / "file"), HEADER)
