@@ -17,6 +17,7 @@ __all__ = [
     "Listener",
     "forget_at_exit",
     "load_sounddevice",
+    "no_resampler",
     "open_device",
 ]
 
@@ -119,6 +120,15 @@ def open_device(
         ) from None
 
 
+def no_resampler(stream: int, device: int) -> OperatorError:
+    """For rates that differ, where nothing converts them."""
+    return OperatorError(
+        f"the loudspeaker plays {device} Hz, the stream has {stream} Hz, and soxr, which "
+        "converts them, is not installed",
+        remedy=f"pip install 'tenuto[audio]', {ELSEWHERE}",
+    )
+
+
 def forget_at_exit() -> None:
     """Let the process end though a device hangs: PortAudio would wait for it."""
     handler = getattr(load_sounddevice(), "_exit_handler", None)
@@ -161,11 +171,7 @@ def _choose(
                 return rate, channels
     for refusal in refusals:
         if isinstance(refusal, RequestError):
-            raise OperatorError(
-                f"the loudspeaker plays {own} Hz, the stream has {wanted.rate} Hz, and soxr, "
-                "which converts them, is not installed",
-                remedy=f"pip install 'tenuto[audio]', {ELSEWHERE}",
-            )
+            raise no_resampler(wanted.rate, own)
     raise refusals[0]
 
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from tenuto.cli.device import DeviceShape
+from tenuto.cli.device import DeviceShape, no_resampler
 from tenuto.cli.fifo import Fifo
 from tenuto.cli.sinkclock import RateMeter, SinkClock
 from tenuto.convert import Converter
@@ -82,12 +82,11 @@ class Feed:
     def insert(self, frames: Sequence[Frame], audio: AudioFormat) -> bool:
         """Frames in order, all of this format; False if it must be tried again later.
 
-        Raises `RequestError` where the device plays another rate and none can be converted.
+        Raises `OperatorError` where the device plays another rate and none can be converted.
         """
         with self._lock:
             if audio != self._announced:
-                if self._shape is not None:
-                    Converter(audio, self._shape)
+                self._check(audio)
                 try:
                     self._player.change(frames[0].sequence, audio)
                 except RemoteProtocolError:
@@ -149,6 +148,14 @@ class Feed:
             out = self.ended and not self._fifo and now >= self._sounds + _MARGIN
             last = out or self.failure is not None
         return data.ljust(size, b"\0"), last
+
+    def _check(self, audio: AudioFormat) -> None:
+        """Here, where it can be answered, and not within the device's thread."""
+        if self._shape is not None:
+            try:
+                Converter(audio, self._shape)
+            except RequestError:
+                raise no_resampler(audio.rate, self._shape.rate) from None
 
     def _fill(self, size: int, sounds: float, shape: DeviceShape) -> None:
         """Read on until the device has enough; what is held sounds from `sounds` on."""

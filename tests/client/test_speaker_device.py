@@ -469,5 +469,14 @@ def test_without_soxr_a_card_of_another_rate_cannot_be_used(
             await room.speaker().open()
         assert "tenuto[audio]" in got.value.remedy
 
+    async def changing(room: Room) -> None:
+        speaker = room.speaker()
+        await speaker.open()
+        await speaker.write(tone(AUDIO, 0.5), AUDIO)
+        with pytest.raises(OperatorError, match="plays 16000 Hz, the stream has 24000 Hz"):
+            await speaker.write(tone(AudioFormat(24000), 0.5, 0.5), AudioFormat(24000))
+        await speaker.abandon()
+
+    play(Card(16000), changing)
     play(Card(48000), refused)
     play(Card(48000, (2,), takes=(16000,)), lambda room: whole(room, tone(AUDIO, 0.1)))
