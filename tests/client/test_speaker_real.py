@@ -129,13 +129,14 @@ def test_the_card_hears_the_tone_whole_and_without_a_break(
     card: PulseCard, play: Callable[..., Playing], options: tuple[str, ...]
 ) -> None:
     summary, samples = undisturbed(card, play, 3.0, *options)
-    if disturbed(summary):
-        pytest.skip("this machine is too busy to play three seconds of sound")
-    assert len(samples) / RATE == pytest.approx(3.0, rel=0.01)
     assert pitch(samples) == pytest.approx(TONE, rel=0.001)
-    assert largest_step(samples) < 1.3
     assert summary["device_reopened"] == 0
     assert summary["playout"]["played"] == 150
+    # Three times other processes kept us from the card: each time it was told, and costs a hole.
+    around = 0.03 + 0.15 * disturbed(summary)
+    assert len(samples) / RATE == pytest.approx(3.0, abs=around)
+    if not disturbed(summary):
+        assert largest_step(samples) < 1.3
 
 
 def test_live_on_the_card_is_as_long_as_it_says(
