@@ -65,7 +65,7 @@ class ChunkSender:
                 await self._write(data)
             if self._delivery.state is not DeliveryState.OPEN:
                 return self._delivery.state is DeliveryState.COMPLETE
-            if not data:
+            if not data or self._delivery.waits():
                 await self._wake.wait()
         return False
 

@@ -104,6 +104,8 @@ class Producer:
         self, runs: AsyncGenerator[bytes | Mark | AudioFormat, None]
     ) -> bytes | Mark | AudioFormat | None:
         patience = self._source.patience
+        if patience is None:
+            return await anext(runs, None)
         try:
             async with asyncio.timeout(patience) as waiting:
                 return await anext(runs, None)

@@ -26,18 +26,12 @@ class Formats:
 
     def __init__(self, audio: AudioFormat, start: int) -> None:
         self._spans = [Span(start, audio)]
+        self.newest = self._spans[0]
+        self.largest = audio.frame_size
+        """Bytes in the largest full frame of any span."""
 
     def __len__(self) -> int:
         return len(self._spans)
-
-    @property
-    def newest(self) -> Span:
-        return self._spans[-1]
-
-    @property
-    def largest(self) -> int:
-        """Bytes in the largest full frame of any span."""
-        return max(span.audio.frame_size for span in self._spans)
 
     def at(self, sequence: int) -> Span:
         """The span of a frame; the oldest one for frames that are gone."""
@@ -54,10 +48,16 @@ class Formats:
         if newest.sequence == sequence:
             # No frame was ever of that format: nobody needs to hear of it.
             self._spans.pop()
-        if not self._spans or self.newest.audio != audio:
+        if not self._spans or self._spans[-1].audio != audio:
             self._spans.append(Span(sequence, audio, newest.id + 1))
+        self._changed()
 
     def forget(self, first: int) -> None:
         """Let go of the spans whose every frame lies below `first`."""
         while len(self._spans) > 1 and self._spans[1].sequence <= first:
             del self._spans[0]
+            self._changed()
+
+    def _changed(self) -> None:
+        self.newest = self._spans[-1]
+        self.largest = max(span.audio.frame_size for span in self._spans)

@@ -71,7 +71,9 @@ class Delivery:
         """Bytes of a full frame, records' overhead included; the largest yet, for a session may
         change its format while plain players go on in the first one.
         """
-        self._largest = max(self._largest, self.plan.session.largest_frame)
+        largest = self.plan.session.largest_frame
+        if largest > self._largest:
+            self._largest = largest
         return self._largest + FRAME_OVERHEAD
 
     @property
@@ -80,11 +82,11 @@ class Delivery:
         return max(1, (MAX_CHUNK - _BESIDE) // self.frame_size)
 
     def waits(self) -> bool:
-        """Would `pull` give nothing now, because frames still wait to travel together?
+        """Would `pull` give nothing now, because nothing is due or frames wait for company?
 
         Cheaper than `pull`: most ticks of a listener that gets chunks are like that.
         """
-        if self._chunk == 1 or self.silent or self.state is not DeliveryState.OPEN:
+        if self.silent or self.state is not DeliveryState.OPEN:
             return False
         return not self._life_is_due() and not self._ripe(self._chunk)
 
@@ -102,7 +104,11 @@ class Delivery:
         frames = plan.host.take(plan.session, plan.cursor, most) if self._ripe(most) else []
         if frames:
             self.silent = False
-        data = head + plan.encoding.frames(frames) + self._tail()
+        try:
+            body = plan.encoding.frames(frames) if frames else b""
+        except RequestError as error:  # a new format that cannot be converted here
+            return head + self.break_off(error)
+        data = head + body + self._tail()
         if data:
             self._spoke_at = plan.host.now()
         return data or self._sign_of_life()
