@@ -42,6 +42,8 @@ class Feed:
         self._fifo = Fifo()
         self._sink_clock = SinkClock()
         self._meter: RateMeter | None = None
+        self._early = 0.0
+        """How long before it sounds this device has a frame read, at most so far."""
         self._sounds = 0.0
         """When what is read next will; behind the end: when all has."""
         self.called = clock()
@@ -77,7 +79,7 @@ class Feed:
 
     def snapshot(self) -> PlayoutSnapshot:
         with self._lock:
-            return self._player.snapshot(max(self._clock(), self._sounds))
+            return self._player.snapshot(max(self._clock(), self._sounds - self._early))
 
     def insert(self, frames: Sequence[Frame], audio: AudioFormat) -> bool:
         """Frames in order, all of this format; False if it must be tried again later.
@@ -114,6 +116,7 @@ class Feed:
                     again = Converter(before, shape)
                     self._fifo.push(again.push(rest) + again.finish())
             self._sink_clock = SinkClock()
+            self._early = 0.0
             self._meter = RateMeter(shape.rate)
             self.called = self._clock()
             self.taken = 0.0
@@ -137,7 +140,7 @@ class Feed:
             self.underflows += underflow
             self._meter.took(samples, now)
             try:
-                self._fill(size, self._sink_clock.read(now + ahead), shape)
+                self._fill(size, now, self._sink_clock.read(now + ahead), shape)
             except Exception as error:  # noqa: BLE001 - it is raised again where it can be answered
                 self.failure = error
             self._sink_clock.passed(samples / shape.rate)
@@ -157,12 +160,19 @@ class Feed:
             except RequestError:
                 raise no_resampler(audio.rate, self._shape.rate) from None
 
-    def _fill(self, size: int, sounds: float, shape: DeviceShape) -> None:
-        """Read on until the device has enough; what is held sounds from `sounds` on."""
+    def _fill(self, size: int, now: float, sounds: float, shape: DeviceShape) -> None:
+        """Read on until the device has enough; what is held sounds from `sounds` on.
+
+        The player is told of when a frame sounds less what the device needs at most: by then
+        a frame must be there, whatever part of the device's block it is. Were it told of the
+        sound itself, it would keep a delay that the device has used up before.
+        """
         fifo = self._fifo
         bytes_per_second = shape.rate * shape.bytes_per_sample
         while len(fifo) < size and not self.ended:
-            block = self._player.read(sounds + len(fifo) / bytes_per_second)
+            sound = sounds + len(fifo) / bytes_per_second
+            self._early = max(self._early, sound - now)
+            block = self._player.read(sound - self._early)
             if block.ended:
                 self._end_run()
                 self.ended = True

@@ -1,4 +1,4 @@
-"""How much later than the quickest of late each frame came: base, delays, groups."""
+"""How much later than the quickest of late each frame came: base, delays, intervals."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ __all__ = ["Arrival", "Arrivals", "SlidingMinimum"]
 
 _BASE_CELLS = 20
 _BASE_CELL = 100_000
-_GROUP_GAP = 5_000
-_GROUP_SPAN = 20_000
+_INTERVAL = 500_000
 _PAUSE = 1_000_000
 
 
@@ -50,10 +49,10 @@ class SlidingMinimum:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One frame's delay above the base before it, and whether it came with the one before."""
+    """One frame's delay above the base before it, and whether it opens an interval."""
 
     delay: int
-    joins: bool
+    opens: bool
 
 
 class Arrivals:
@@ -66,7 +65,7 @@ class Arrivals:
     def __init__(self) -> None:
         self._minimum = SlidingMinimum(_BASE_CELLS, _BASE_CELL)
         self._last: int | None = None
-        self._group = 0
+        self._opened: int | None = None
 
     @property
     def base(self) -> int | None:
@@ -76,13 +75,13 @@ class Arrivals:
         """Take note of a frame; `now` must not lie before that of the last call."""
         offset = now - sequence * FRAME_TICKS
         gap = None if self._last is None else now - self._last
-        joins = gap is not None and gap <= _GROUP_GAP and now - self._group <= _GROUP_SPAN
-        if not joins:
-            self._group = now
+        opens = self._opened is None or now - self._opened >= _INTERVAL
+        if opens:
+            self._opened = now
         if gap is not None and gap > _PAUSE:
             self._minimum.clear()
         self._minimum.advance(now)
         base = self._minimum.value
         self._minimum.add(offset, now)
         self._last = now
-        return Arrival(0 if base is None else max(0, offset - base), joins)
+        return Arrival(0 if base is None else max(0, offset - base), opens)

@@ -45,8 +45,8 @@ class JitterBuffer:
     """Frames in by arrival, outcomes out by the sink's clock: one `pull` for each 20 ms.
 
     docs/playout.md is its specification. `mode` and `drift` decide only what `excess` says.
-    `now` is in seconds, of one clock for all calls; for a pull it is when the sound will
-    begin.
+    `now` is in seconds, of one clock for all calls; for a pull it moves with what is played
+    and is not later than the pull itself, for a frame must be there when it is pulled.
     """
 
     def __init__(
@@ -144,13 +144,15 @@ class JitterBuffer:
     def pull(self, now: float) -> Outcome:
         """What to play for the next 20 ms."""
         store, counters = self._store, self.counters
-        if self._end is not None and store.next >= self._end:
+        if self._over():
             return Ended()
         skipped = 0
         if self._filling:
             if not self._filled(now):
                 return self._wait()
             skipped = self._begin()
+            if self._over():
+                return Ended()
         if not store and self._end is None:
             self._filling = True
             counters.underruns += 1
@@ -178,6 +180,9 @@ class JitterBuffer:
         if self._drift is None:
             return 0.0
         return _beyond(self._drift.error(self._position(at)), _DRIFT_BAND)
+
+    def _over(self) -> bool:
+        return self._end is not None and self._store.next >= self._end
 
     def _delay(self, now: int) -> int:
         base = self._arrivals.base

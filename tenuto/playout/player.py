@@ -28,6 +28,8 @@ MAX_CHANGES = 16
 # Parts of the time that scaling may take away or add, and over what stretch that holds. A low
 # voice's period is 15 ms, more than 1 % of a second: hence two seconds for the drift.
 _LIVE_SHARE, _LIVE_WINDOW = 0.025, 1.0
+# So far above its target a listener is behind the talk: then twice as much may be left out.
+_FAR, _FAR_SHARE = 0.060, 0.050
 _DRIFT_SHARE, _DRIFT_WINDOW = 0.010, 2.0
 
 _CONTEXT = 0.005
@@ -58,8 +60,8 @@ class Player:
     """Frames in by arrival, blocks of samples out by the sink's clock.
 
     Begins with frame `start`, or with the first that comes. `now` is in seconds, of one clock
-    for all calls; for `read` it is when the block will begin to sound: a sink that takes
-    other sizes than it is given adds what it still holds. `drift` lets mode `gapless` follow
+    for all calls; for `read` it moves with the sink's clock: when the block will begin to sound,
+    less what the sink reads ahead of its sound at most. `drift` lets mode `gapless` follow
     the sink's clock; without it every sample that came in time is played as it came.
     """
 
@@ -81,8 +83,9 @@ class Player:
         self._concealer = Concealer(audio)
         self._queued: Block | None = None
         live = mode == "live"
-        share, window = (_LIVE_SHARE, _LIVE_WINDOW) if live else (_DRIFT_SHARE, _DRIFT_WINDOW)
-        self._budget = SpliceBudget(ticks(share * window), ticks(window))
+        self._share, window = (_LIVE_SHARE, _LIVE_WINDOW) if live else (_DRIFT_SHARE, _DRIFT_WINDOW)
+        self._window = ticks(window)
+        self._budget = SpliceBudget(self._window)
         self._state: PlayerState = "filling"
         self._waited = False
         self._concealed = self._shrunk = self._stretched = 0
@@ -260,7 +263,9 @@ class Player:
 
     def _scaled(self, samples: Samples, excess: float) -> Samples:
         rate = self._audio.rate
-        room = self._budget.room * rate // TICKS_PER_SECOND
+        far = self._mode == "live" and excess > _FAR
+        most = round((_FAR_SHARE if far else self._share) * self._window)
+        room = self._budget.room(most) * rate // TICKS_PER_SECOND
         before = self._concealer.history(round(_CONTEXT * rate))
         spliced = splice(before, samples, rate, excess, room)
         if spliced is None:

@@ -26,27 +26,25 @@ _NEAR_SILENCE = 64
 
 
 class SpliceBudget:
-    """At most `most` samples lost or gained in any `window` samples of output."""
+    """What was lost or gained in the last `window` of output, all in ticks."""
 
-    def __init__(self, most: int, window: int) -> None:
-        self._most = most
+    def __init__(self, window: int) -> None:
         self._window = window
         self._spent: deque[tuple[int, int]] = deque()
         self._place = 0
 
-    @property
-    def room(self) -> int:
-        """How many samples may be spent now."""
+    def room(self, most: int) -> int:
+        """What may be spent now, if `most` may be in any window."""
         while self._spent and self._spent[0][0] <= self._place - self._window:
             self._spent.popleft()
-        return self._most - sum(size for _, size in self._spent)
+        return max(0, most - sum(size for _, size in self._spent))
 
     def spend(self, size: int) -> None:
         self._spent.append((self._place, size))
 
-    def passed(self, samples: int) -> None:
-        """So many samples were put out."""
-        self._place += samples
+    def passed(self, size: int) -> None:
+        """So much was put out."""
+        self._place += size
 
 
 def splice(before: Samples, frame: Samples, rate: int, excess: float, room: int) -> Samples | None:

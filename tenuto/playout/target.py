@@ -8,7 +8,7 @@ from tenuto.playout.histogram import CELL_TICKS, DelayHistogram
 __all__ = ["Target"]
 
 _START = 80_000
-_FLOOR = 20_000
+_FLOOR = 15_000
 _CAP = 1_000_000
 
 # Ticks that the target may fall in so many ticks of time: 25 ms in a second.
@@ -16,7 +16,7 @@ _FALL, _FALL_TICKS = 25, 1_000
 
 
 class Target:
-    """The 0.95 quantile of the delays: followed upwards at once, downwards slowly."""
+    """The 0.95 quantile of the greatest delays: followed upwards at once, downwards slowly."""
 
     def __init__(self) -> None:
         self.value = _START
@@ -29,8 +29,8 @@ class Target:
         return (self.histogram.quantile + 1) * CELL_TICKS
 
     def observe(self, arrival: Arrival, now: int) -> None:
-        if not arrival.joins:
-            self.histogram.open_group()
+        if arrival.opens:
+            self.histogram.open_interval()
         self.histogram.add(arrival.delay)
         wanted = min(max(self.quantile, _FLOOR), _CAP)
         elapsed = 0 if self._at is None else now - self._at

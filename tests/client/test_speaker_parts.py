@@ -9,8 +9,12 @@ import threading
 import pytest
 
 from tenuto.cli.aside import aside
+from tenuto.cli.device import DeviceShape
+from tenuto.cli.feed import Feed
 from tenuto.cli.fifo import Fifo
 from tenuto.cli.sinkclock import RateMeter, SinkClock
+from tenuto.media import AudioFormat, Frame
+from tenuto.playout import Player, PlayoutMode, PlayoutSnapshot
 
 
 def test_bytes_come_out_as_they_went_in() -> None:
@@ -93,3 +97,33 @@ async def test_what_comes_too_late_is_handed_over() -> None:
     go.set()
     assert await asyncio.to_thread(late.wait, 5)
     assert results == [7]
+
+
+def fed(mode: PlayoutMode, latency: float, block: int, lead: float) -> PlayoutSnapshot:
+    """A minute over a quiet path to a card that holds `latency` and takes `block` samples."""
+    audio, rng = AudioFormat(), random.Random(1)
+    player, now = Player(audio, mode=mode), 0.0
+    feed = Feed(player, audio, lambda: now)
+    feed.attach(DeviceShape("card", audio.rate, 1, latency))
+    sequence, due = 0, 0.05
+    while due < 60.0:
+        arrival = max(0.0, sequence * 0.02 - lead) + rng.uniform(0, 0.001)
+        if arrival <= due:
+            now = max(now, arrival)
+            feed.insert([Frame(sequence, bytes(640), 320)], audio)
+            sequence += 1
+        else:
+            now = due
+            feed.pull(block, latency, False)
+            due += block / audio.rate
+    return feed.snapshot()
+
+
+@pytest.mark.parametrize(("latency", "block"), [(0.0, 320), (0.06, 160), (0.1, 1024), (0.2, 3200)])
+def test_a_card_that_holds_sound_costs_a_live_listener_no_waits(latency: float, block: int) -> None:
+    snapshot = fed("live", latency, block, 0.2)
+    assert snapshot.underruns <= 1
+    assert snapshot.delay < 0.08
+    gapless = fed("gapless", latency, block, 2.0)
+    assert gapless.underruns == 0
+    assert gapless.delay == pytest.approx(2.0, abs=0.15)

@@ -92,7 +92,9 @@ class TestBursts:
         arrivals = ordered_arrivals(bursts(0.2)(random.Random(6), led(60 * SECOND, lead)))
         playback = play(arrivals, mode=mode)
         assert playback.underruns(2 * SECOND) == 0
-        assert playback.late(1) <= 3
+        assert playback.late(2 * SECOND) == 0
+        # What it takes to learn that steps are longer than what it began with.
+        assert playback.late(1) <= 4
         assert fmean(turn.delay for turn in after(playback, 4.0)) < 0.21 + lead
 
 
@@ -212,7 +214,7 @@ class TestLoss:
         delays = [turn.delay for turn in after(playback, 10.0) if turn.kind == "played"]
         assert max(delays) <= (0.06 if mode == "live" else 0.1)
         assert fmean(delays[-1000:]) == pytest.approx(fmean(delays[:1000]), abs=0.002)
-        assert max(turn.target for turn in after(playback, 10.0)) == 0.02
+        assert max(turn.target for turn in after(playback, 10.0)) == 0.015
 
     @pytest.mark.parametrize("mode", MODES)
     @pytest.mark.parametrize("distance", [1, 2, 5, 10, 20])

@@ -231,12 +231,12 @@ def spent(blocks: Sequence[Block], size: int = 320) -> list[tuple[int, int]]:
 
 class TestScaling:
     @pytest.mark.parametrize(
-        ("mode", "bound", "window"), [("live", 0.025, 16_000), ("gapless", 0.02, 32_000)]
+        ("mode", "bound", "window"), [("live", 0.05, 16_000), ("gapless", 0.02, 32_000)]
     )
     def test_the_rate_is_bounded_over_any_stretch(
         self, mode: PlayoutMode, bound: float, window: int
     ) -> None:
-        """Live with 2 s too much, and gapless with a clock that is 5 % wrong."""
+        """Live with 2 s too much, which is far, and gapless with a clock that is 5 % wrong."""
         sent = voiced(4, 60.0)
         player = Player(MONO, mode=mode)
         frames = cut(sent)
@@ -305,14 +305,15 @@ class TestScaling:
         assert splice(quiet[:10], quiet, 16_000, 0.3, 400) is None
 
     def test_a_budget_is_that_of_any_window(self) -> None:
-        budget = SpliceBudget(100, 1000)
+        budget = SpliceBudget(1000)
         budget.spend(60)
-        assert budget.room == 40
+        assert budget.room(100) == 40
+        assert budget.room(50) == 0
         budget.passed(999)
         budget.spend(40)
-        assert budget.room == 0
+        assert budget.room(100) == 0
         budget.passed(1)
-        assert budget.room == 60
+        assert budget.room(100) == 60
 
 
 def test_a_snapshot_is_what_a_plot_needs() -> None:
@@ -328,7 +329,7 @@ def test_a_snapshot_is_what_a_plot_needs() -> None:
     assert snapshot.delay == pytest.approx(0.08, abs=0.01)
     assert 0 < snapshot.depth <= 6
     assert snapshot.histogram is not None
-    assert snapshot.histogram[2] == pytest.approx(0.5, abs=0.02)
+    assert snapshot.histogram[2] == 1.0
     assert player.snapshot(4.0).histogram is None
 
 

@@ -62,38 +62,50 @@ def test_a_pause_of_more_than_a_second_begins_anew() -> None:
     assert delays(arrivals, (2020.001, 3), (2050, 4)) == [0, pytest.approx(9.999)]
 
 
-def test_frames_that_come_together_are_a_group() -> None:
+def test_an_interval_is_half_a_second_from_its_first_frame_on() -> None:
     arrivals = Arrivals()
-    events = [(0, 0), (5, 1), (10.001, 2), (15, 3), (20, 4), (25, 5), (30, 6), (30.002, 7)]
-    joins = [arrival.joins for arrival in observed(arrivals, *((at, n) for at, n in events))]
-    #        first  5 ms  more   gap   gap   gap   20 ms  too long a group
-    assert joins == [False, True, False, True, True, True, True, False]
+    events = [(100, 0), (599.999, 1), (600, 2), (601, 3), (1000, 4), (1100.5, 5), (4000, 6)]
+    opens = [arrival.opens for arrival in observed(arrivals, *events)]
+    assert opens == [True, False, True, False, False, True, True]
 
 
-def counted(*delays: tuple[int, bool]) -> DelayHistogram:
+def counted(*intervals: tuple[int, ...]) -> DelayHistogram:
+    """Each interval with its delays."""
     histogram = DelayHistogram()
-    for delay, joins in delays:
-        if not joins:
-            histogram.open_group()
-        histogram.add(delay)
+    for delays in intervals:
+        histogram.open_interval()
+        for delay in delays:
+            histogram.add(delay)
     return histogram
 
 
-def test_a_group_counts_whole_with_its_most_delayed_frame() -> None:
-    burst = [(160_000 - 20_000 * n, n > 0) for n in range(1, 9)]
-    burst[0] = (140_000, False)
-    shares = counted(*burst).shares()
-    assert shares[28] == pytest.approx(1.0)
-    # A frame that raises the group's delay takes those before it along.
-    assert counted((0, False), (12_000, True)).shares()[2] == pytest.approx(1.0)
-    assert counted((0, False), (12_000, False)).shares()[0] == pytest.approx(0.983 / 1.983, 1e-5)
+def test_an_interval_counts_once_with_its_most_delayed_frame() -> None:
+    burst = tuple(160_000 - 20_000 * n for n in range(1, 9))
+    assert counted(burst).shares()[28] == pytest.approx(1.0)
+    # A frame that raises the greatest delay takes those before it along.
+    assert counted((0, 12_000, 3_000)).shares()[2] == pytest.approx(1.0)
+
+
+def test_at_first_a_new_interval_weighs_more_than_later() -> None:
+    # Weights 1, 3, 6, 10: (n + 1)(n + 2) / 2.
+    assert counted((0,), (12_000,)).shares()[0] == pytest.approx(1 / 4)
+    shares = counted((0,), (5_000,), (10_000,), (15_000,)).shares()
+    assert shares[:4] == pytest.approx((1 / 20, 3 / 20, 6 / 20, 10 / 20))
+    # From the 117th on each leaves 0.983 of what is older.
+    histogram = counted(*[(0,)] * 500)
+    before = histogram.shares()[0]
+    assert before == pytest.approx(1.0)
+    histogram.open_interval()
+    histogram.add(50_000)
+    weight = 1 - 0.983
+    assert histogram.shares()[10] == pytest.approx(weight, rel=0.01)
 
 
 def test_the_quantile_lies_where_95_percent_are_at_or_below() -> None:
     rng = random.Random(5)
     histogram = DelayHistogram()
     for n in range(3000):
-        histogram.open_group()
+        histogram.open_interval()
         histogram.add(rng.randrange(1_200_000))
         shares = histogram.shares()
         cell = histogram.quantile
@@ -103,27 +115,23 @@ def test_the_quantile_lies_where_95_percent_are_at_or_below() -> None:
 
 
 def test_old_delays_are_forgotten_and_the_weights_stay_bounded() -> None:
-    histogram = counted((0, False), (400_000, True))
+    histogram = counted((400_000,))
     assert histogram.quantile == 80
-    for _ in range(60):
-        histogram.open_group()
+    intervals = 1
+    while histogram.quantile == 80:
+        histogram.open_interval()
         histogram.add(0)
-    left = 0.983**60 * (1 - 0.983**2) / (1 - 0.983**62)
-    assert histogram.shares()[80] == pytest.approx(left, rel=0.001)
+        intervals += 1
+    # 1 of 1 + 3 + 6 + 10 is one twentieth.
+    assert intervals == 4
     for _ in range(10_000):
-        histogram.open_group()
+        histogram.open_interval()
         histogram.add(7_000)
     assert histogram.quantile == 1
     assert histogram._total < 1 << 68
     assert max(histogram._cells) < 1 << 68
     # What weighed next to nothing is gone, and so is the search for it.
     assert histogram._top == 1
-
-
-def test_a_group_stays_whole_when_the_weights_are_cut() -> None:
-    histogram = counted((0, False), *[(300_000, True)] * 5000)
-    assert histogram.shares()[60] == pytest.approx(1.0)
-    assert histogram.quantile == 60
 
 
 def test_no_frame_no_share() -> None:
@@ -136,35 +144,40 @@ def milliseconds(target: Target) -> float:
 
 class TestTarget:
     def test_up_at_once_down_by_25_ms_a_second_at_most(self) -> None:
-        target = Target()
-        now = 0
+        arrivals, target = Arrivals(), Target()
+        sequence = now = 0
+
+        def observe(delay: int) -> None:
+            nonlocal sequence, now
+            target.observe(arrivals.observe(sequence, now + delay), now + delay)
+            sequence, now = sequence + 1, now + 20_000
+
         for _ in range(100):
-            target.observe(Arrival(0, False), now)
-            now += 20_000
+            observe(0)
         assert milliseconds(target) == pytest.approx(80 - 25 * 99 * 0.02)
-        for _ in range(20):
-            target.observe(Arrival(200_000, False), now)
-            now += 20_000
+        observe(200_000)
         assert milliseconds(target) == 205
+        began = now
         before = target.value
-        while milliseconds(target) > 20:
-            target.observe(Arrival(0, False), now)
-            now += 20_000
+        while milliseconds(target) > 15:
+            observe(0)
             assert before - target.value <= 500
             before = target.value
-        # It held for as long as the 0.95 quantile lay there, and then took 7.4 s.
-        assert now > 11_000_000
+        # It held for as long as that interval weighed a twentieth, and then took 7.6 s.
+        assert 7_600_000 < now - began < 15_000_000
 
-    def test_hysteresis_one_late_frame_in_a_hundred_moves_nothing(self) -> None:
+    def test_hysteresis_one_late_frame_in_fifteen_seconds_moves_nothing(self) -> None:
         target = Target()
-        for n in range(5000):
-            target.observe(Arrival(150_000 if n % 100 == 50 else 0, False), n * 20_000)
-        assert milliseconds(target) == 20
+        for n in range(10_000):
+            late = n % 750 == 749
+            target.observe(Arrival(150_000 if late else 0, n % 25 == 0), n * 20_000)
+            if n > 6000:
+                assert milliseconds(target) == 15, n
 
     def test_bounds(self) -> None:
         target = Target()
         for n in range(100):
-            target.observe(Arrival(5_000_000, False), n * 20_000)
+            target.observe(Arrival(5_000_000, n % 25 == 0), n * 20_000)
         assert milliseconds(target) == 1000
         assert target.quantile == 1_000_000
 

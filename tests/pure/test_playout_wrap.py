@@ -103,8 +103,8 @@ def test_monotonic_playout_and_exact_accounting(seed: int) -> None:
     assert path.lost == pytest.approx(0.02 * COUNT, rel=0.1)
     assert path.doubled == pytest.approx(0.01 * COUNT, rel=0.15)
     assert counters.skipped == skipped
-    # 5 % are held back by 20 to 200 ms: the 0.95 quantile lies about where that begins, and the
-    # few waits raise the delay, which stays: gapless mode does not shorten it again.
+    # 5 % are held back by 20 to 200 ms, which is one in each half second: the target covers nearly
+    # all of that, and the few waits raise the delay, which stays in gapless mode.
     assert waits < 100
-    assert 0.0 < buffer.target < 0.2
+    assert 0.1 < buffer.target < 0.21
     assert counters.late < 0.03 * COUNT
