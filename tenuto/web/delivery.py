@@ -7,21 +7,14 @@ from enum import Enum, auto
 from tenuto.errors import ErrorCode, RequestError, TenutoError
 from tenuto.media import FRAME_DURATION
 from tenuto.session import Departure, State
+from tenuto.web.chunking import FRAME_OVERHEAD, fitting
+from tenuto.web.encodings import CannotGoOn
 from tenuto.web.plan import Plan
 
-__all__ = ["FRAME_OVERHEAD", "KEEPALIVE_AFTER", "MAX_CHUNK", "Delivery", "DeliveryState"]
+__all__ = ["KEEPALIVE_AFTER", "Delivery", "DeliveryState"]
 
 KEEPALIVE_AFTER = 0.200
 """Seconds without a record after which a listener of records gets a sign of life."""
-
-FRAME_OVERHEAD = 5
-"""Bytes of a FRAME record beside its payload, at most."""
-
-MAX_CHUNK = 32768
-"""Bytes of frames that wait for each other, and of one write to TCP."""
-
-_BESIDE = 512
-"""Bytes left in a chunk for what goes with its frames: a header, GAP, MARK, END."""
 
 _DEPARTURES = {
     Departure.FELL_BEHIND: (
@@ -79,7 +72,7 @@ class Delivery:
     @property
     def fitting(self) -> int:
         """How many full frames a chunk may hold."""
-        return max(1, (MAX_CHUNK - _BESIDE) // self.frame_size)
+        return fitting(self.frame_size - FRAME_OVERHEAD)
 
     def waits(self) -> bool:
         """Would `pull` give nothing now, because nothing is due or frames wait for company?
@@ -106,8 +99,8 @@ class Delivery:
             self.silent = False
         try:
             body = plan.encoding.frames(frames) if frames else b""
-        except RequestError as error:  # a new format that cannot be converted here
-            return head + self.break_off(error)
+        except CannotGoOn as end:
+            return head + end.before + self.break_off(end.reason)
         data = head + body + self._tail()
         if data:
             self._spoke_at = plan.host.now()

@@ -10,12 +10,13 @@ from typing import Protocol
 import numpy as np
 
 from tenuto.convert import Converter
-from tenuto.errors import TenutoError
+from tenuto.errors import RequestError, TenutoError
 from tenuto.media import AudioFormat, Frame
 from tenuto.session import Cursor, Session
+from tenuto.web.chunking import fitting
 from tenuto.wire import MEDIA_TYPE, VERSION, End, Format, Gap, Notice, RecordEncoder
 
-__all__ = ["L16", "Encoding", "Records", "Wav", "wav_header"]
+__all__ = ["L16", "CannotGoOn", "Encoding", "Records", "Wav", "wav_header"]
 
 _UNKNOWN_SIZE = 0xFFFFFFFF
 """A WAV size of a stream whose end is not known, as ffmpeg and sox write it to pipes."""
@@ -23,6 +24,15 @@ _UNKNOWN_SIZE = 0xFFFFFFFF
 
 _MOST_TEXT = 1200
 """Bytes of one text in a NOTICE, escapes included."""
+
+
+class CannotGoOn(Exception):  # noqa: N818  # an ending, not a mistake
+    """`before` is what could still be encoded, `reason` why nothing follows it."""
+
+    def __init__(self, before: bytes, reason: RequestError) -> None:
+        super().__init__(str(reason))
+        self.before = before
+        self.reason = reason
 
 
 class Encoding(Protocol):
@@ -38,7 +48,9 @@ class Encoding(Protocol):
 
     def begin(self, chunk_frames: int) -> bytes: ...
 
-    def frames(self, frames: Sequence[Frame]) -> bytes: ...
+    def frames(self, frames: Sequence[Frame]) -> bytes:
+        """Raises `CannotGoOn` where this listener cannot be given some of them."""
+        ...
 
     def keepalive(self) -> bytes:
         """A sign of life; empty where any byte would be taken for audio."""
@@ -93,7 +105,7 @@ class Records:
                 epoch=self._session.epoch,
                 epoch_base=self._session.base,
                 format_id=self._span.id & 0xFF,
-                chunk_frames=self._chunk_frames,
+                chunk_frames=min(self._chunk_frames, fitting(self._span.audio.frame_size)),
             )
         )
 
@@ -160,7 +172,10 @@ class L16:
         return b""
 
     def frames(self, frames: Sequence[Frame]) -> bytes:
-        return _swapped(self._samples.of(frames))
+        try:
+            return _swapped(self._samples.of(frames))
+        except CannotGoOn as end:
+            raise CannotGoOn(_swapped(end.before), end.reason) from end
 
     def keepalive(self) -> bytes:
         return b""
@@ -182,7 +197,7 @@ class _OneFormat:
         self._converter: Converter | None = None
 
     def of(self, frames: Sequence[Frame]) -> bytes:
-        """Raises `RequestError` where a new format cannot be converted here."""
+        """Raises `CannotGoOn` where a new format cannot be converted here."""
         if self._session.reformatted <= self._span.sequence and self._converter is None:
             return b"".join(frame.payload for frame in frames)
         parts: list[bytes] = []
@@ -190,7 +205,10 @@ class _OneFormat:
             span = self._session.format_at(frame.sequence)
             if span.id != self._span.id:
                 parts.append(self.rest())
-                self._converter = Converter(span.audio, self.audio)
+                try:
+                    self._converter = Converter(span.audio, self.audio)
+                except RequestError as reason:
+                    raise CannotGoOn(b"".join(parts), reason) from reason
                 self._span = span
             converter = self._converter
             parts.append(frame.payload if converter is None else converter.push(frame.payload))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from tenuto.client import (
 )
 from tenuto.media import AudioFormat
 from tenuto.sources import Mark
+from tenuto.telemetry.events import Event as ServerEvent
+from tenuto.telemetry.events import PeerFaulted
 from tests.conftest import StartServer
 from tests.support.fetch import fetch_soon
 
@@ -162,6 +165,33 @@ async def test_a_plain_player_hears_all_in_the_first_format(
     # What needed no conversion is as it was.
     assert body[: lengths[0]] == PARTS[0][1]
     assert body[-lengths[3] :] == PARTS[3][1]
+
+
+@pytest.mark.parametrize("kind", ["wav", "l16"])
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_without_a_resampler_a_plain_player_hears_what_it_can_and_is_cut(
+    transport: Transport,
+    kind: str,
+    start_server: StartServer,
+    ca_file: Path,
+    events: list[ServerEvent],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "soxr", None)
+    server = await start_server()
+    session = server.host.open(Changing())
+    answer = await fetch_soon(
+        transport,
+        server.port,
+        f"/v1/sessions/{session.id}/audio",
+        ca=ca_file,
+        headers=(f"accept: audio/{kind}",),
+    )
+    assert answer.status == 200
+    assert answer.result != 0
+    body = answer.body[44:] if kind == "wav" else swapped(answer.body)
+    assert body == PARTS[0][1]
+    assert not [event for event in events if isinstance(event, PeerFaulted)]
 
 
 def swapped(data: bytes) -> bytes:
