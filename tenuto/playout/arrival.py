@@ -12,6 +12,8 @@ __all__ = ["Arrival", "Arrivals", "SlidingMinimum"]
 _BASE_CELLS = 20
 _BASE_CELL = 100_000
 _INTERVAL = 500_000
+_GAP = 250_000
+_SHIFT = 20_000
 _PAUSE = 1_000_000
 
 
@@ -49,9 +51,14 @@ class SlidingMinimum:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One frame's delay above the base before it, and whether it opens an interval."""
+    """One frame's delay above the base before it, and what it makes of its interval.
+
+    `spread` is the greatest delay of the interval so far, less what all its frames have in
+    common; `opens` says that the frame is the first of one.
+    """
 
     delay: int
+    spread: int
     opens: bool
 
 
@@ -59,13 +66,19 @@ class Arrivals:
     """Offsets (arrival minus place in media time) and their sliding minimum, the base.
 
     A frame is compared with the base before it: one that lowers the base has no delay, so
-    that a lead being built, or caught up, is no jitter. After a pause everything begins anew.
+    that a lead being built, or caught up, is no jitter. Where every frame of an interval is
+    late by a frame or more, the path or the source has changed for good, and the base moves
+    there: no jitter either. After a pause everything begins anew.
     """
 
     def __init__(self) -> None:
         self._minimum = SlidingMinimum(_BASE_CELLS, _BASE_CELL)
         self._last: int | None = None
         self._opened: int | None = None
+        # Of the open interval.
+        self._least = 0
+        self._lowest = 0
+        self._greatest = 0
 
     @property
     def base(self) -> int | None:
@@ -74,14 +87,34 @@ class Arrivals:
     def observe(self, sequence: int, now: int) -> Arrival:
         """Take note of a frame; `now` must not lie before that of the last call."""
         offset = now - sequence * FRAME_TICKS
-        gap = None if self._last is None else now - self._last
-        opens = self._opened is None or now - self._opened >= _INTERVAL
-        if opens:
-            self._opened = now
-        if gap is not None and gap > _PAUSE:
-            self._minimum.clear()
-        self._minimum.advance(now)
+        opens = (
+            self._opened is None
+            or self._last is None
+            or now - self._opened >= _INTERVAL
+            or now - self._last >= _GAP
+        )
+        self._forget(now, opens=opens)
         base = self._minimum.value
         self._minimum.add(offset, now)
         self._last = now
-        return Arrival(0 if base is None else max(0, offset - base), opens)
+        delay = 0 if base is None else max(0, offset - base)
+        if opens:
+            self._opened = now
+            self._least, self._lowest, self._greatest = offset, delay, delay
+        else:
+            self._least = min(self._least, offset)
+            self._lowest = min(self._lowest, delay)
+            self._greatest = max(self._greatest, delay)
+        common = self._lowest if self._lowest >= _SHIFT else 0
+        return Arrival(delay, self._greatest - common, opens)
+
+    def _forget(self, now: int, *, opens: bool) -> None:
+        """What no longer counts when a frame comes at `now`."""
+        minimum, least = self._minimum, self._least
+        if self._last is not None and now - self._last > _PAUSE:
+            minimum.clear()
+            return
+        minimum.advance(now)
+        if opens and minimum.value is not None and least - minimum.value >= _SHIFT:
+            minimum.clear()
+            minimum.add(least, now)

@@ -29,15 +29,12 @@ class DriftAnchor:
         self._ceiling = 0
         self._settled = 0
         self._now: int | None = None
-
-    @property
-    def settled(self) -> int | None:
-        """When the anchor was taken, or will be; None before the first pull that plays."""
-        return None if self._anchor is None else self._settled
+        self._steady = False
 
     def restart(self) -> None:
         """Playout begins, or begins again: nothing known holds."""
         self._anchor = None
+        self._steady = False
 
     def follow(self, position: int, base: int, now: int) -> None:
         """To be called at each pull that plays.
@@ -53,13 +50,14 @@ class DriftAnchor:
         least = self._minimum.value
         assert least is not None
         moved, self._least = least - self._least, least
-        if self._anchor is None or now < self._settled:
+        self._steady = self._anchor is not None and now >= self._settled
+        if not self._steady or self._anchor is None:
             self._anchor = self._ceiling = position - least
         elif abs(moved) > _JUMP:
             self._anchor = min(self._anchor - moved, self._ceiling)
 
     def error(self, position: int) -> int:
         """How far the delay at this position lies above the anchor; 0 while it settles."""
-        if self._anchor is None:
+        if not self._steady or self._anchor is None:
             return 0
         return position - self._least - self._anchor

@@ -20,6 +20,8 @@ PlayoutMode = Literal["gapless", "live"]
 _LIVE_MARGIN = 5_000
 _LIVE_BAND = 5_000
 _DRIFT_BAND = 10_000
+_LONG_WAIT = 5
+_HELD = 40_000
 
 
 @dataclass(slots=True)
@@ -36,7 +38,7 @@ class PlayoutCounters:
     """Refused because the buffer was full."""
     concealed: int = 0
     skipped: int = 0
-    """Never came in time, and a wait had already stood for them."""
+    """Never came in time, and a wait had already stood for them; or a hole beyond the capacity."""
     underruns: int = 0
     waited: int = 0
 
@@ -99,23 +101,13 @@ class JitterBuffer:
         base = self._arrivals.base
         return None if base is None else seconds(base)
 
-    @property
-    def settled(self) -> float | None:
-        """When the anchor of the drift was taken, or will be; None where none is followed."""
-        settled = None if self._drift is None else self._drift.settled
-        return None if settled is None else seconds(settled)
-
-    def deviation(self, now: float) -> float:
-        """How far the delay lies above the anchor of the drift."""
-        position = self._position(ticks(now))
-        return 0.0 if self._drift is None else seconds(self._drift.error(position))
-
     def histogram(self) -> tuple[float, ...]:
         """Shares of the delays in cells of 5 ms."""
         return self._target.histogram.shares()
 
     def insert(self, frame: Frame, now: float) -> bool:
         """Take a frame in; False if it was late, a duplicate or beyond the capacity."""
+        at = ticks(now) if self._inserted is None else max(ticks(now), self._inserted)
         counters = self.counters
         counters.received += 1
         verdict = self._store.insert(frame)
@@ -123,10 +115,12 @@ class JitterBuffer:
             counters.duplicates += 1
             return False
         if verdict is Verdict.OVERFLOW:
-            # Its offset may be absurd: it must not become the base.
-            counters.overflowed += 1
-            return False
-        at = ticks(now) if self._inserted is None else max(ticks(now), self._inserted)
+            if self._store or self._end is not None:
+                # Its offset may be absurd: it must not become the base.
+                counters.overflowed += 1
+                return False
+            # A hole that no buffer can hold: whoever waits for its frames waits for ever.
+            counters.skipped += self._store.jump(frame)
         self._inserted = at
         self._target.observe(self._arrivals.observe(frame.sequence, at), at)
         if verdict is Verdict.LATE:
@@ -213,7 +207,11 @@ class JitterBuffer:
     def _filled(self, now: float) -> bool:
         if self._end is not None:
             return True
-        return bool(self._store) and self._delay(ticks(now)) >= self._target.value
+        if not self._store or self._delay(ticks(now)) < self._target.value:
+            return False
+        # After a long wait what came may be all there is: the path or the source went on later.
+        held = (self._store.depth - 1) * FRAME_TICKS
+        return self._owed < _LONG_WAIT or held >= min(self._target.value, _HELD)
 
     def _wait(self) -> Waiting:
         if self.counters.underruns:

@@ -26,11 +26,11 @@ BlockKind = Literal["played", "concealed", "waiting", "ended"]
 MAX_CHANGES = 16
 
 # Parts of the time that scaling may take away or add, and over what stretch that holds. A low
-# voice's period is 15 ms, more than 1 % of a second: hence two seconds for the drift.
+# voice's period is 15 ms, all that a second of drift may have: hence two seconds for that.
 _LIVE_SHARE, _LIVE_WINDOW = 0.025, 1.0
 # So far above its target a listener is behind the talk: then twice as much may be left out.
 _FAR, _FAR_SHARE = 0.060, 0.050
-_DRIFT_SHARE, _DRIFT_WINDOW = 0.010, 2.0
+_DRIFT_SHARE, _DRIFT_WINDOW = 0.015, 2.0
 
 _CONTEXT = 0.005
 
@@ -89,8 +89,8 @@ class Player:
         self._state: PlayerState = "filling"
         self._waited = False
         self._concealed = self._shrunk = self._stretched = 0
-        # Seconds gained by scaling, in all and by the time the drift's anchor was taken.
-        self._gained = self._gained_before = 0.0
+        self._off = 0
+        """Samples played since scaling was last not called for."""
 
     @property
     def audio(self) -> AudioFormat:
@@ -168,7 +168,6 @@ class Player:
             base=buffer.base,
             quantile=buffer.quantile,
             depth=buffer.depth,
-            drift_ppm=self._drift_ppm(buffer, now),
             concealed_samples=self._concealed,
             shrunk_samples=self._shrunk,
             stretched_samples=self._stretched,
@@ -179,13 +178,6 @@ class Player:
     def _begin(self, start: int) -> JitterBuffer:
         return JitterBuffer(start, mode=self._mode, drift=self._drift, capacity=self._capacity)
 
-    def _drift_ppm(self, buffer: JitterBuffer, now: float) -> float | None:
-        settled = buffer.settled
-        if settled is None or now < settled + _DRIFT_WINDOW:
-            return None
-        ahead = self._gained - self._gained_before - buffer.deviation(now)
-        return 1e6 * ahead / (now - settled)
-
     def _next(self, now: float) -> Block:
         buffer = self._buffer
         if buffer is None:
@@ -194,9 +186,6 @@ class Player:
         outcome = buffer.pull(now)
         match outcome:
             case Played(frame):
-                settled = buffer.settled
-                if settled is not None and now < settled:
-                    self._gained_before = self._gained
                 return self._play(frame, excess)
             case Concealed():
                 self._state, self._waited = "playing", False
@@ -240,6 +229,7 @@ class Player:
                 samples = self._concealer.recover(samples)
         elif excess and len(samples) == self._audio.samples_per_frame:
             samples = self._scaled(samples, excess)
+        self._off = self._off + len(samples) if excess else 0
         self._concealer.heard(samples)
         block = self._block(samples, "played")
         if tail is None or not len(tail.samples):
@@ -267,12 +257,11 @@ class Player:
         most = round((_FAR_SHARE if far else self._share) * self._window)
         room = self._budget.room(most) * rate // TICKS_PER_SECOND
         before = self._concealer.history(round(_CONTEXT * rate))
-        spliced = splice(before, samples, rate, excess, room)
+        spliced = splice(before, samples, rate, excess, room, self._off / rate)
         if spliced is None:
             return samples
         gained = len(spliced) - len(samples)
         self._budget.spend(ticks(abs(gained) / rate))
-        self._gained += gained / rate
         self._shrunk += max(0, -gained)
         self._stretched += max(0, gained)
         return spliced

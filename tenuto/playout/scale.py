@@ -16,10 +16,12 @@ _FADE = 0.005
 # A period may lead beyond the mark, but not out of the dead band on its other side.
 _BEYOND = 0.005
 
-# A splice is heard the less, the more alike the two places are. The further off the target,
-# the less alike they need be: noise has no period at all, and must not grow a delay for ever.
+# A splice is heard the less, the more alike the two places are. The further off the target, and
+# the longer, the less alike they need be: noise has no period at all, and must not keep a delay.
 _ALIKE = ((0.050, 0.85), (0.100, 0.60))
 _ANY = -1.0
+_PATIENCE = 1.0
+_RELAXATION = 0.5
 
 _NEAR_SILENCE = 64
 """Largest magnitude of a frame that may be cut anywhere: -54 dB of full scale."""
@@ -47,11 +49,14 @@ class SpliceBudget:
         self._place += size
 
 
-def splice(before: Samples, frame: Samples, rate: int, excess: float, room: int) -> Samples | None:
+def splice(
+    before: Samples, frame: Samples, rate: int, excess: float, room: int, since: float = 0.0
+) -> Samples | None:
     """The frame without one period, or with one twice; None where it would be heard.
 
     `before` is what sounded last, 5 ms at least. `excess` says by its sign what to do, by
     its magnitude how long the period may be: 5 ms more. `room` bounds it too, in samples.
+    `since` is for how many seconds there has been an excess.
     """
     shortest, longest = periods(rate)
     fade = max(1, round(_FADE * rate))
@@ -65,6 +70,7 @@ def splice(before: Samples, frame: Samples, rate: int, excess: float, room: int)
     alike = likeness(signal, 2 * fade)[shortest : longest + 1]
     best = int(np.argmax(alike))
     needed = next((least for limit, least in _ALIKE if abs(excess) <= limit), _ANY)
+    needed -= _RELAXATION * max(0.0, since - _PATIENCE)
     if alike[best] < needed:
         return None
     return _cut(frame, shortest + best, fade, lose=excess > 0)

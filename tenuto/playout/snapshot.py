@@ -25,8 +25,6 @@ class PlayoutSnapshot:
     base: float | None
     quantile: float
     depth: int
-    drift_ppm: float | None
-    """How much faster than the source the sink plays, negative if slower; None until known."""
     received: int
     played: int
     duplicates: int

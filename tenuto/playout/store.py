@@ -58,6 +58,14 @@ class FrameStore:
         self._newest = max(self._newest, sequence)
         return Verdict.KEPT
 
+    def jump(self, frame: Frame) -> int:
+        """Keep a frame beyond the capacity, where nothing else is held; returns what it skips."""
+        skipped = frame.sequence - self.next
+        self.next = frame.sequence
+        self._held[frame.sequence] = frame
+        self._newest = frame.sequence
+        return skipped
+
     def take(self) -> Frame | None:
         """The next frame; None gives its place up."""
         frame = self._held.pop(self.next, None)

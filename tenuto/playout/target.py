@@ -31,7 +31,7 @@ class Target:
     def observe(self, arrival: Arrival, now: int) -> None:
         if arrival.opens:
             self.histogram.open_interval()
-        self.histogram.add(arrival.delay)
+        self.histogram.add(arrival.spread)
         wanted = min(max(self.quantile, _FLOOR), _CAP)
         elapsed = 0 if self._at is None else now - self._at
         self.value = max(wanted, self.value - elapsed * _FALL // _FALL_TICKS)

@@ -121,9 +121,8 @@ class TestBeginning:
 
     def test_nothing_is_said_of_a_buffer_that_got_nothing(self) -> None:
         buffer = JitterBuffer(0)
-        assert (buffer.delay(3.0), buffer.excess(3.0), buffer.deviation(3.0)) == (0.0, 0.0, 0.0)
+        assert (buffer.delay(3.0), buffer.excess(3.0)) == (0.0, 0.0)
         assert buffer.filling
-        assert buffer.settled is None
 
 
 class TestLoss:
@@ -160,6 +159,9 @@ class TestLoss:
         sink.now += 0.2
         sink.insert(3)
         assert before == 0.08
+        assert sink.buffer.target < before
+        # It may be that all is late from now on; one that is not says that it was jitter.
+        sink.insert(24)
         assert sink.buffer.target == pytest.approx(0.425)
 
     def test_a_tail_that_never_came_is_concealed_before_the_end(self) -> None:
@@ -246,9 +248,10 @@ class TestUnderrun:
         assert sink.buffer.depth == 0
         assert sink.counts() == {"received": 4, "played": 4, "underruns": 1, "waited": 4}
         sink.insert(4, 5)
-        # They are 240 ms late by the base, in the cell that ends at 245.
-        assert (sink.buffer.delay(sink.now), sink.buffer.target) == (0.24, 0.245)
-        assert sink.pull(4) == ["", 4, 5, ""]
+        # They are 240 ms late by the base, and so may be all that follow: that is no jitter.
+        assert sink.buffer.delay(sink.now) == 0.24
+        assert sink.buffer.target == pytest.approx(0.0735)
+        assert sink.pull(4) == [4, 5, "", ""]
         assert sink.buffer.counters.underruns == 2
 
     def test_it_waits_for_the_target_again(self) -> None:

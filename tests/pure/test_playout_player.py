@@ -231,7 +231,7 @@ def spent(blocks: Sequence[Block], size: int = 320) -> list[tuple[int, int]]:
 
 class TestScaling:
     @pytest.mark.parametrize(
-        ("mode", "bound", "window"), [("live", 0.05, 16_000), ("gapless", 0.02, 32_000)]
+        ("mode", "bound", "window"), [("live", 0.05, 16_000), ("gapless", 0.03, 32_000)]
     )
     def test_the_rate_is_bounded_over_any_stretch(
         self, mode: PlayoutMode, bound: float, window: int
@@ -276,7 +276,7 @@ class TestScaling:
             player.insert(frame, n * 0.02)
         blocks = [player.read(1.0 + n * 0.0202) for n in range(900)]
         assert {len(block.samples) for block in blocks} == {320}
-        assert player.snapshot(20.0).drift_ppm is None
+        assert player.snapshot(20.0).stretched_samples == 0
 
     def test_noise_is_cut_only_where_it_is_far_off(self) -> None:
         rng = np.random.default_rng(1)

@@ -50,10 +50,32 @@ def test_a_lead_being_built_is_no_jitter() -> None:
 def test_the_base_is_two_seconds_old_at_most() -> None:
     arrivals = Arrivals()
     assert delays(arrivals, *((n * 20, n) for n in range(100))) == [0] * 100
-    # 80 ms are lost for good. That counts until the cell with the last of the old offsets, 1.9 to
-    # 2 s, is the twentieth before the newest: from 3.9 s on, which is frame 191.
-    late = delays(arrivals, *((n * 20 + 80, n) for n in range(100, 300)))
-    assert late == [80] * 91 + [0] * 109
+    # 15 ms are lost for good. That counts until the cell with the last of the old offsets, 1.9 to
+    # 2 s, is the twentieth before the newest: from 3.9 s on, which is frame 195.
+    late = delays(arrivals, *((n * 20 + 15, n) for n in range(100, 300)))
+    assert late == [15] * 95 + [0] * 105
+
+
+def test_what_all_of_half_a_second_is_late_by_moves_the_base_and_is_no_jitter() -> None:
+    arrivals = Arrivals()
+    observed(arrivals, *((n * 20, n) for n in range(50)))
+    # 80 ms are lost for good, at 1 s, where an interval opens; the next one opens 500 ms later.
+    after = observed(arrivals, *((n * 20 + 80, n) for n in range(50, 100)))
+    assert [arrival.delay for arrival in after] == [80_000] * 25 + [0] * 25
+    assert {arrival.spread for arrival in after} == {0}
+    assert arrivals.base == 80_000
+
+
+def test_a_queue_that_drains_within_its_interval_is_jitter() -> None:
+    arrivals = Arrivals()
+    observed(arrivals, *((n * 20, n) for n in range(50)))
+    # Nothing for 300 ms, then all at once.
+    after = observed(arrivals, *((1300 + n * 0.1, 50 + n) for n in range(16)))
+    assert after[0].delay == 300_000
+    # The first says nothing yet; once one of them is in time again, all is known.
+    assert after[0].spread == 0
+    assert after[-1].spread == 300_000
+    assert arrivals.base == 0
 
 
 def test_a_pause_of_more_than_a_second_begins_anew() -> None:
@@ -64,9 +86,20 @@ def test_a_pause_of_more_than_a_second_begins_anew() -> None:
 
 def test_an_interval_is_half_a_second_from_its_first_frame_on() -> None:
     arrivals = Arrivals()
-    events = [(100, 0), (599.999, 1), (600, 2), (601, 3), (1000, 4), (1100.5, 5), (4000, 6)]
-    opens = [arrival.opens for arrival in observed(arrivals, *events)]
-    assert opens == [True, False, True, False, False, True, True]
+    times = [100, 349, 598.999, 600, 849.999, 1099.998, 1100.5]
+    opens = [
+        arrival.opens for arrival in observed(arrivals, *((t, n) for n, t in enumerate(times)))
+    ]
+    assert opens == [True, False, False, True, False, False, True]
+
+
+def test_a_quarter_of_a_second_without_a_frame_ends_an_interval_too() -> None:
+    arrivals = Arrivals()
+    times = [100, 349.999, 600, 700]
+    opens = [
+        arrival.opens for arrival in observed(arrivals, *((t, n) for n, t in enumerate(times)))
+    ]
+    assert opens == [True, False, True, False]
 
 
 def counted(*intervals: tuple[int, ...]) -> DelayHistogram:
@@ -155,7 +188,9 @@ class TestTarget:
         for _ in range(100):
             observe(0)
         assert milliseconds(target) == pytest.approx(80 - 25 * 99 * 0.02)
-        observe(200_000)
+        # Nothing for 200 ms, then all at once.
+        for late in range(200_000, -1, -20_000):
+            observe(late)
         assert milliseconds(target) == 205
         began = now
         before = target.value
@@ -170,14 +205,14 @@ class TestTarget:
         target = Target()
         for n in range(10_000):
             late = n % 750 == 749
-            target.observe(Arrival(150_000 if late else 0, n % 25 == 0), n * 20_000)
+            target.observe(Arrival(0, 150_000 if late else 0, n % 25 == 0), n * 20_000)
             if n > 6000:
                 assert milliseconds(target) == 15, n
 
     def test_bounds(self) -> None:
         target = Target()
         for n in range(100):
-            target.observe(Arrival(5_000_000, n % 25 == 0), n * 20_000)
+            target.observe(Arrival(0, 5_000_000, n % 25 == 0), n * 20_000)
         assert milliseconds(target) == 1000
         assert target.quantile == 1_000_000
 
