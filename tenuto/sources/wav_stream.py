@@ -38,8 +38,8 @@ _CHUNK = struct.Struct("<4sI")
 _RIFF_SIZE = 12
 # Chunks that may stand behind the samples: these three belong before them.
 _TRAILERS = KNOWN_CHUNKS - {b"fmt ", b"data", b"ds64"}
-# How far from 2 and from 4 GiB a length is still one that a writer into a pipe made up: sox,
-# arecord and espeak-ng take off a header, a page, or what is no whole block.
+# How far from 2 and from 4 GiB a length is still one that a writer into a pipe made up: sox
+# and arecord take off a header, a page, or what is no whole block.
 _NEAR = 64 * 1024
 # How much of the audio one conversion gives: what is in hand beside what is held.
 _PART_SIZE = 16 * 1024
