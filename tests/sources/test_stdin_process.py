@@ -201,9 +201,10 @@ def test_a_closed_session_leaves_what_it_had_not_taken_to_the_next(start: Start)
     time.sleep(0.5)
     where = f"/v1/sessions/{made.json['session']}/control"
     fetch("tcp", server.port, where, ca=server.ca, method="POST", body=b'{"command": "close"}')
-    closed = [record for record in server.log if record.get("event") == "SessionClosed"]
     heard = server.get(SPEAK)[44:]
     writing.join()
+    server.stop()
+    closed = [record for record in server.log if record.get("event") == "SessionClosed"]
     assert everything.endswith(heard)
     # What the session held, and the run of 100 ms that it had in hand.
     assert len(everything) - len(heard) <= (closed[0]["frames"] + 1 + 5) * 640
