@@ -111,14 +111,15 @@ class Server:
         self._tcp.stop_accepting()
         if self._quic is not None:
             self._quic.stop_accepting()
-        self.host.stop_readers(
-            RequestError(
-                ErrorCode.DRAINING,
-                "this server is about to stop",
-                remedy="resume on another or in a few seconds",
-                detail={"retry_after": 2},
-            )
+        reason = RequestError(
+            ErrorCode.DRAINING,
+            "this server is about to stop",
+            remedy="resume on another or in a few seconds",
+            detail={"retry_after": 2},
         )
+        self.host.stop_readers(reason)
+        if self._stdin is not None:
+            self._stdin.refuse(reason)
         await self._tcp.close(self.settings.grace)
         await self._drain_quic(began + self.settings.grace)
         await self.host.close()
@@ -210,7 +211,7 @@ class Server:
         if self._quic is None:
             return
         # Nobody tells when the last ACK came.
-        while self._quic.held and time.monotonic() < until:  # noqa: ASYNC110
+        while (self._quic.requests or self._quic.held) and time.monotonic() < until:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
         self._quic.close()
 

@@ -108,6 +108,11 @@ class QuicListener:
         """Bytes written for all clients and not yet acknowledged."""
         return sum(peer.held for peer in self._ids)
 
+    @property
+    def requests(self) -> int:
+        """Requests whose answer is not written yet."""
+        return sum(peer.requests for peer in self._ids)
+
     def listen(self, sockets: list[socket.socket]) -> None:
         """Serve these bound, non-blocking sockets; the listener closes them."""
         self._sockets = sockets

@@ -48,9 +48,11 @@ async def open_source(
     media: MediaFolder | None = None,
     stdin: StandardInput | None = None,
     allow_test_sources: bool = False,
+    wait: bool = True,
 ) -> Source:
     """The source that a request asks for.
 
+    Without `wait` it is only a check: nobody's audio is waited for.
     Raises `RequestError` that names the parameter, its value and what it may be.
     """
     match find_kind(request, allow_test_sources=allow_test_sources).name:
@@ -61,7 +63,7 @@ async def open_source(
         case "tone":
             return _open_tone(request)
         case "stdin":
-            return await _open_stdin(stdin)
+            return await _open_stdin(stdin, wait=wait)
         case "model":
             return _open_model(request)
         case _:
@@ -112,10 +114,10 @@ async def _open_file(name: str, media: MediaFolder | None, wanted: Wanted) -> So
     return await media.open(name, wanted)
 
 
-async def _open_stdin(stdin: StandardInput | None) -> Source:
+async def _open_stdin(stdin: StandardInput | None, *, wait: bool) -> Source:
     if stdin is None:
         refuse("source=stdin is not served here", "start the server with --stdin live or pausable")
-    return await stdin.open()
+    return await stdin.open(wait=wait)
 
 
 def _open_tone(request: Mapping[str, str]) -> Source:

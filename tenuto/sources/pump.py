@@ -13,20 +13,26 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from tenuto.errors import SourceError, TenutoError
+from tenuto.errors import RequestError, SourceError, TenutoError
 from tenuto.media import AudioFormat
+from tenuto.sources.base import MAX_RUN_SIZE
 from tenuto.sources.pace import PaceCheck
 from tenuto.sources.wav_stream import Run, SampleStream
 
-__all__ = ["LIVE_SECONDS", "READ_AHEAD", "Pump", "PumpTally"]
+__all__ = ["LIVE_SECONDS", "READ_AHEAD", "RUN_FRAMES", "Pump", "PumpTally"]
 
 READ_AHEAD = 64 * 1024
-"""Bytes held for a listener who can be waited for; then the writer waits."""
+"""Bytes held for a listener who can be waited for, as they came and as they are heard; then
+the writer waits.
+"""
 
 LIVE_SECONDS = 1
 """Of audio, held for one who cannot; then the oldest is dropped."""
 
-_LIVE_READ = 4096
+RUN_FRAMES = 5
+"""In one run: what a session takes at a time, and may lose when it ends."""
+
+_READ_SIZE = 4096
 
 
 @dataclass(slots=True)
@@ -60,6 +66,7 @@ class Pump:
         self.tally = PumpTally()
         self.failure: TenutoError | None = None
         self.taker: object = None
+        self.refusal: RequestError | None = None
         self._descriptor = descriptor
         self._stream = stream
         self._live = live
@@ -88,10 +95,22 @@ class Pump:
         with self._lock:
             return self._over and not self._runs
 
+    @property
+    def held(self) -> int:
+        """Bytes of audio that wait to be taken."""
+        return self._held
+
     async def begun(self) -> None:
-        """Wait until the format is known, or never will be."""
+        """Wait until the format is known, or never will be; raises the refusal."""
         while self.format is None and not self.over:
+            if self.refusal is not None:
+                raise self.refusal
             await self._wait()
+
+    def refuse(self, refusal: RequestError) -> None:
+        """Whoever waits for the format, now or later, is told this instead."""
+        self.refusal = refusal
+        self._changed.set()
 
     def begin(self, taker: object) -> None:
         """From now on this one takes."""
@@ -100,13 +119,20 @@ class Pump:
             self._pace = PaceCheck() if self._live else None
         self._changed.set()
 
-    def end(self, taker: object) -> None:
-        """It takes no more; what a live pump holds for it is of no use to the next."""
+    def end(self, taker: object, back: Run | None = None) -> None:
+        """It takes no more, and gives the last run back where it had no use for it.
+
+        What a live pump holds for it is of no use to the next.
+        """
         with self._lock:
             if self.taker is not taker:
                 return
             self.taker = None
+            if back is not None:
+                self._runs.appendleft(back)
+                self._held += len(back[1])
             if self._live:
+                self._pace = None
                 self.tally.skipped_bytes += self._held
                 self._runs.clear()
                 self._held = 0
@@ -138,15 +164,17 @@ class Pump:
     def _run(self) -> None:
         try:
             while data := self._read(self._room()):
-                for run in self._stream.push(data):
-                    self._keep(run)
+                self._take_in(data)
                 self._tell()
             for run in self._stream.finish():
                 self._keep(run)
         except TenutoError as error:
             self.failure = error
         except OSError as error:
-            self.failure = SourceError(f"standard input cannot be read: {error.strerror}")
+            self.failure = SourceError(
+                f"standard input cannot be read: {error.strerror}",
+                remedy="start the server anew with something on its standard input",
+            )
         with self._lock:
             self._over = True
         self._tell()
@@ -156,15 +184,15 @@ class Pump:
     def _drain(self) -> None:
         """A live writer is never made to wait, whatever it writes."""
         with contextlib.suppress(OSError):
-            while data := self._read(_LIVE_READ):
+            while data := self._read(_READ_SIZE):
                 self.tally.skipped_bytes += len(data)
 
     def _room(self) -> int:
         if self._live:
-            return _LIVE_READ
+            return _READ_SIZE
         with self._lock:
             self._lock.wait_for(lambda: self._held < READ_AHEAD)
-            return READ_AHEAD - self._held
+            return min(READ_AHEAD - self._held, _READ_SIZE)
 
     def _read(self, size: int) -> bytes:
         while True:
@@ -177,30 +205,46 @@ class Pump:
                 self.tally.read_bytes += len(data)
                 return data
 
+    def _take_in(self, data: bytes) -> None:
+        format, samples = None, 0
+        for run in self._stream.push(data):
+            self._keep(run)
+            samples = (samples if run[0] == format else 0) + len(run[1]) // run[0].bytes_per_sample
+            format = run[0]
+        if format is not None:
+            self._check_pace(format, samples)
+
     def _keep(self, run: Run) -> None:
         format, samples = run
+        most = min(RUN_FRAMES, MAX_RUN_SIZE // format.frame_size) * format.frame_size
+        for first in range(0, len(samples), most):
+            self._hold(format, samples[first : first + most])
+
+    def _hold(self, format: AudioFormat, samples: bytes) -> None:
         with self._lock:
             if self._live and self.taker is None:
                 self.tally.skipped_bytes += len(samples)
                 return
-            self._runs.append(run)
+            if not self._live and self._held + len(samples) > READ_AHEAD:
+                self._tell()  # Else who waits for what is held already would wait for ever.
+                self._lock.wait_for(lambda: self._held + len(samples) <= READ_AHEAD)
+            self._runs.append((format, samples))
             self._held += len(samples)
-            if not self._live:
-                return
-            while self._held > LIVE_SECONDS * format.bytes_per_second and len(self._runs) > 1:
+            while self._live and self._held > LIVE_SECONDS * format.bytes_per_second:
                 dropped = len(self._runs.popleft()[1])
                 self._held -= dropped
                 self.tally.dropped_bytes += dropped
-            self._check_pace(format, len(samples) // format.bytes_per_sample)
 
     def _check_pace(self, format: AudioFormat, samples: int) -> None:
-        if self._pace is None:
-            return
-        measured = self._pace.delivered(samples, format.rate, time.monotonic())
-        if measured is not None:
+        with self._lock:
+            if self._pace is None:
+                return
+            measured = self._pace.delivered(samples, format.rate, time.monotonic())
+            if measured is None:
+                return
             self._pace = None  # Once per session.
             self.tally.off_pace += 1
-            self._call(partial(self._on_off_pace, format.rate, measured))
+        self._call(partial(self._on_off_pace, format.rate, measured))
 
     def _tell(self) -> None:
         self._call(self._changed.set)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
+import stat
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 
 from tenuto.errors import ErrorCode, OperatorError, RequestError
-from tenuto.media import AudioFormat
-from tenuto.sources.base import MAX_RUN_SIZE
+from tenuto.media import FRAMES_PER_SECOND, AudioFormat
+from tenuto.media.format import MAX_FRAME_SIZE
 from tenuto.sources.pump import Pump, PumpTally
-from tenuto.sources.tone import MAX_CHANNELS
-from tenuto.sources.wav_stream import RawStream, WavStream
+from tenuto.sources.tone import MAX_CHANNELS, MAX_RATE, MIN_RATE
+from tenuto.sources.wav_stream import RawStream, Run, WavStream
 
 __all__ = ["STDIN_MODES", "StandardInput", "StdinSource", "parse_stdin_format"]
 
@@ -23,6 +25,8 @@ NAME = "standard input"
 
 HEADER_PATIENCE = 10.0
 """Seconds that a request waits for the header that says what standard input is."""
+
+_READABLE = (stat.S_ISFIFO, stat.S_ISREG, stat.S_ISSOCK, stat.S_ISCHR)
 
 _FORMAT = re.compile(r"(?P<rate>[0-9]{1,9})(:(?P<channels>[0-9]{1,3}))?", re.ASCII)
 
@@ -37,15 +41,23 @@ def parse_stdin_format(text: str) -> AudioFormat | None:
             f"the format {text[:40]!r} of standard input",
             remedy="give auto or RATE[:CHANNELS], such as 16000 or 48000:2",
         )
-    channels = int(match["channels"] or 1)
+    rate, channels = int(match["rate"]), int(match["channels"] or 1)
+    frame_size = 2 * channels * rate // FRAMES_PER_SECOND
+    why, remedy = "", ""
+    if not MIN_RATE <= rate <= MAX_RATE:
+        why, remedy = f"{rate} samples/s", f"give {MIN_RATE} to {MAX_RATE}"
+    elif not 1 <= channels <= MAX_CHANNELS:
+        why, remedy = f"{channels} channels", f"give 1 to {MAX_CHANNELS}"
+    elif frame_size > MAX_FRAME_SIZE:
+        why = f"20 ms of {channels} channels at {rate} Hz are {frame_size} bytes"
+        remedy = f"{MAX_FRAME_SIZE} fit a record: lower the rate or the channels"
+    if why:
+        raise OperatorError(f"the format {text!r} of standard input: {why}", remedy=remedy)
     try:
-        if channels > MAX_CHANNELS:
-            raise RequestError(ErrorCode.UNSUPPORTED_AUDIO, f"{channels} channels")
-        return AudioFormat(int(match["rate"]), channels)
+        return AudioFormat(rate, channels)
     except RequestError as error:
         raise OperatorError(
-            f"the format {text!r} of standard input: {error.message}",
-            remedy=error.remedy or f"give 1 to {MAX_CHANNELS} channels",
+            f"the format {text!r} of standard input: {error.message}", remedy=error.remedy
         ) from None
 
 
@@ -79,22 +91,26 @@ class StandardInput:
     def tally(self) -> PumpTally:
         return self._pump.tally
 
-    async def open(self) -> StdinSource:
+    @property
+    def held(self) -> int:
+        """Bytes of audio that wait for a session."""
+        return self._pump.held
+
+    def refuse(self, refusal: RequestError) -> None:
+        """Whoever waits for a header, now or later, is told this instead."""
+        self._pump.refuse(refusal)
+
+    async def open(self, *, wait: bool = True) -> StdinSource:
         """A source that goes on where the last one stopped.
+
+        Without `wait` no header is waited for: where it has not come the format is a guess.
 
         Raises `RequestError`: SOURCE_ENDED after the end, UNSUPPORTED_AUDIO where it is no
         WAV, SOURCE_FAILED where nothing has come that would say what it is.
         """
         pump = self._pump
-        try:
-            async with asyncio.timeout(HEADER_PATIENCE):
-                await pump.begun()
-        except TimeoutError:
-            raise RequestError(
-                ErrorCode.SOURCE_FAILED,
-                f"{NAME} has not begun: no whole WAV header within {HEADER_PATIENCE:g} s",
-                remedy="start what writes to it, then ask again",
-            ) from None
+        if wait:
+            await self._begun()
         if pump.over:
             if isinstance(pump.failure, RequestError):
                 raise RequestError(
@@ -104,21 +120,33 @@ class StandardInput:
                 raise _ended(self.live, pump)
         return StdinSource(pump.format or AudioFormat(), not self.live, self)
 
+    async def _begun(self) -> None:
+        try:
+            async with asyncio.timeout(HEADER_PATIENCE):
+                await self._pump.begun()
+        except TimeoutError:
+            raise RequestError(
+                ErrorCode.SOURCE_FAILED,
+                f"{NAME} has not begun: no whole WAV header within {HEADER_PATIENCE:g} s",
+                remedy="start what writes to it, then ask again",
+            ) from None
+
     async def runs(self, source: StdinSource) -> AsyncGenerator[bytes | AudioFormat, None]:
         """What comes from now on, for this source alone."""
         self._played = True
         pump, current = self._pump, source.format
         pump.begin(source)
+        held: Run | None = None
         try:
-            while (run := await pump.take(source)) is not None:
-                format, samples = run
+            while (held := await pump.take(source)) is not None:
+                format, samples = held
                 if format != current:
                     current = format
                     yield format
-                for start in range(0, len(samples), MAX_RUN_SIZE):
-                    yield samples[start : start + MAX_RUN_SIZE]
+                held = None  # What is yielded is the session's.
+                yield samples
         finally:
-            pump.end(source)
+            pump.end(source, held)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,10 +174,14 @@ def _check(descriptor: int) -> None:
     if os.isatty(descriptor):
         raise OperatorError(f"{NAME} is a terminal, which gives no audio", remedy=remedy)
     try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise OperatorError(f"{NAME} is a directory", remedy=remedy)
+        if not any(kind(mode) for kind in _READABLE):
+            raise OperatorError(f"{NAME} is no pipe, file, socket or device", remedy=remedy)
         # Nothing is read, but it fails where nothing can be.
-        os.read(descriptor, 0)
-    except BlockingIOError:
-        pass
+        with contextlib.suppress(BlockingIOError):
+            os.read(descriptor, 0)
     except OSError as error:
         raise OperatorError(f"{NAME} cannot be read: {error.strerror}", remedy=remedy) from None
 

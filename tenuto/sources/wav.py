@@ -9,7 +9,25 @@ from typing import BinaryIO, NoReturn
 from tenuto.convert import Encoding, SampleDecoder
 from tenuto.errors import ErrorCode, RequestError
 
-__all__ = ["WavData", "WavSamples", "is_wav", "padding", "read_header", "refuse_file"]
+__all__ = [
+    "HEADERS",
+    "KNOWN_CHUNKS",
+    "WavData",
+    "WavSamples",
+    "is_wav",
+    "padding",
+    "read_header",
+    "refuse_file",
+]
+
+HEADERS = frozenset((b"RIFF", b"RF64", b"BW64"))
+"""What a WAV file begins with."""
+
+KNOWN_CHUNKS = frozenset(
+    b"fmt |data|LIST|fact|bext|JUNK|junk|PAD |FLLR|cue |smpl|inst|PEAK|iXML|id3 |ID3 |"
+    b"axml|umid|chna|cart|levl|link|plst|acid|strc|afsp|DISP|_PMX|minf|elm1|regn|ds64".split(b"|")
+)
+"""The names of chunks that writers of WAV are known to use."""
 
 _EXTENSIBLE = 0xFFFE
 _TAGS = {
@@ -30,12 +48,10 @@ _SUBFORMAT = bytes.fromhex("000000001000800000aa00389b71")
 _UNKNOWN_SIZES = (0, 0xFFFFFFFF)
 # RF64 (EBU Tech 3306) says the true length in a chunk of its own.
 _IN_DS64 = 0xFFFFFFFF
+# Chunks, or another file where they are glued together.
+_KNOWN = KNOWN_CHUNKS | HEADERS
 # Far more chunks than any recorder writes; a hostile file of empty ones ends here.
 _MAX_CHUNKS = 256
-_KNOWN_CHUNKS = frozenset(
-    b"fmt |data|LIST|fact|bext|JUNK|junk|PAD |FLLR|cue |smpl|inst|PEAK|iXML|id3 |ID3 |"
-    b"axml|umid|chna|cart|levl|link|plst|acid|strc|afsp|DISP|_PMX|minf|elm1|regn|ds64".split(b"|")
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +100,7 @@ class WavSamples:
 
 def is_wav(head: bytes) -> bool:
     """Whether a file that begins so is for `read_header`."""
-    return head[:4] in (b"RIFF", b"RF64", b"BW64") and head[8:12] == b"WAVE"
+    return head[:4] in HEADERS and head[8:12] == b"WAVE"
 
 
 def read_header(file: BinaryIO, name: str) -> WavData:
@@ -126,7 +142,7 @@ def padding(near: bytes) -> int:
 
     `near` is what stands behind the chunk, 5 bytes of it.
     """
-    forgotten = near[:4] in _KNOWN_CHUNKS and near[1:5] not in _KNOWN_CHUNKS
+    forgotten = near[:4] in _KNOWN and near[1:5] not in _KNOWN
     return 0 if forgotten else 1
 
 

@@ -78,7 +78,7 @@ class Routes:
         parameters = await read_parameters(request)
         wishes = _wishes(parameters)
         if request.method == "HEAD":
-            await self._source(parameters)
+            await self._source(parameters, wait=False)
             return _head(request)
         session = await self._session(parameters)
         return self._stream(session, encoding, wishes, start=None)
@@ -220,13 +220,14 @@ class Routes:
         parameters.refuse_others(_SOURCE_PARAMETERS)
         find_kind(parameters.values, allow_test_sources=self._options.test_sources)
 
-    async def _source(self, parameters: Parameters) -> Source:
+    async def _source(self, parameters: Parameters, *, wait: bool = True) -> Source:
         self._check_source(parameters)
         return await open_source(
             parameters.values,
             media=self._options.media,
             stdin=self._options.stdin,
             allow_test_sources=self._options.test_sources,
+            wait=wait,
         )
 
     def _stream(

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import pty
+import socket
+import struct
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,7 +21,7 @@ from tenuto.sources import StandardInput, StdinSource, parse_stdin_format, stdin
 from tenuto.sources.counting import numbered_run
 from tenuto.sources.pump import LIVE_SECONDS, READ_AHEAD
 from tests.sources.listening import hear
-from tests.sources.test_wav_stream import MONO, ONE, STEREO, TWO, wav
+from tests.sources.test_wav_stream import MONO, ONE, STEREO, TWO, mono, wav
 
 KERNEL = 64 * 1024
 """What a pipe itself holds, on Linux."""
@@ -141,6 +144,77 @@ async def test_a_paused_session_leaves_the_rest_to_the_next(pipe: Pipe) -> None:
     assert first + rest == numbered_run(0, 60 * 640, 640)
 
 
+async def test_what_a_session_did_not_take_goes_to_the_next(pipe: Pipe) -> None:
+    data = numbered_run(0, 100 * 640, 640)
+    pipe.write(data)
+    pipe.end()
+    standard = StandardInput("pausable", MONO, descriptor=pipe.reader)
+    await until(lambda: standard.tally.read_bytes == len(data))
+    stream = (await standard.open()).stream()
+    first = await anext(stream)
+    assert isinstance(first, bytes)
+    assert len(first) <= MONO.bytes_per_second // 10
+    await stream.aclose()
+    heard = await hear(await standard.open())
+    assert first + heard.audio == data
+    assert max(heard.runs) <= MONO.bytes_per_second // 10
+
+
+async def test_a_run_behind_a_change_of_format_is_given_back(pipe: Pipe) -> None:
+    pipe.write(wav(ONE) + wav(TWO, STEREO))
+    pipe.end()
+    standard = StandardInput("pausable", descriptor=pipe.reader)
+    stream = (await standard.open()).stream()
+    assert [await anext(stream), await anext(stream)] == [ONE, STEREO]
+    await stream.aclose()
+    source = await standard.open()
+    assert source.format == STEREO
+    heard = await hear(source)
+    assert (heard.audio, heard.formats) == (TWO, [])
+
+
+async def test_no_more_is_held_than_its_bound_however_much_it_grows(pipe: Pipe) -> None:
+    # 16 bytes are heard for each that is read.
+    standard = StandardInput("pausable", descriptor=pipe.reader)
+    pipe.write(mono(bytes(500_000), 1001, 8)[:44])
+    sent = 0
+    for _ in range(50):
+        sent += pipe.offer(b"\x80" * 4096)
+        assert standard.held <= READ_AHEAD
+        await asyncio.sleep(0.002)
+    assert standard.held > READ_AHEAD // 2
+    assert standard.tally.read_bytes <= READ_AHEAD // 16 + 2 * 4096
+    hearing = asyncio.create_task(hear(await standard.open()))
+    await asyncio.to_thread(pipe.write, b"\x80" * (500_000 - sent))
+    pipe.end()
+    assert len((await hearing).audio) == 2 * round(500_000 * 8000 / 1001)
+
+
+async def test_who_waits_for_a_header_is_told_that_none_is_waited_for(pipe: Pipe) -> None:
+    standard = StandardInput("pausable", descriptor=pipe.reader)
+    waiting = [asyncio.create_task(standard.open()) for _ in range(3)]
+    await asyncio.sleep(0.02)
+    standard.refuse(RequestError(ErrorCode.DRAINING, "about to stop"))
+    async with asyncio.timeout(1):
+        for each in waiting:
+            with pytest.raises(RequestError, match="about to stop"):
+                await each
+        with pytest.raises(RequestError, match="about to stop"):
+            await standard.open()
+
+
+async def test_who_will_not_wait_is_answered_by_what_is_known(pipe: Pipe) -> None:
+    standard = StandardInput("pausable", descriptor=pipe.reader)
+    assert (await standard.open(wait=False)).format == AudioFormat()
+    pipe.write(wav(TWO, STEREO))
+    await standard.open()
+    assert (await standard.open(wait=False)).format == STEREO
+    pipe.end()
+    await hear(await standard.open())
+    with pytest.raises(RequestError, match="has ended"):
+        await standard.open(wait=False)
+
+
 async def test_of_two_takers_the_later_takes_all(pipe: Pipe) -> None:
     standard = StandardInput("pausable", MONO, descriptor=pipe.reader)
     one, two = await standard.open(), await standard.open()
@@ -238,13 +312,29 @@ async def test_garbage_later_fails_the_session_after_what_was_heard(pipe: Pipe) 
     pipe.write(wav(ONE) + b"\xff\xfe no header")
     pipe.end()
     heard = b""
-    with pytest.raises(SourceError, match="goes on with what is no WAV data"):
+    with pytest.raises(SourceError, match="which is no WAV data") as failure:
         async for run in (await standard.open()).stream():
             assert isinstance(run, bytes)
             heard += run
     assert heard == ONE
+    assert "write WAV files" in failure.value.remedy
     with pytest.raises(RequestError, match="has ended .*no WAV data"):
         await standard.open()
+
+
+async def test_a_descriptor_that_fails_later_is_told_with_a_remedy() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        client = socket.create_connection(server.getsockname())
+        accepted, _ = server.accept()
+    with accepted:
+        standard = StandardInput("pausable", MONO, descriptor=accepted.fileno())
+        source = await standard.open()
+        # A reset is an error, where a mere end is none.
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.close()
+        with pytest.raises(SourceError, match="cannot be read: Connection reset") as failure:
+            await hear(source)
+    assert "with something on its standard input" in failure.value.remedy
 
 
 async def test_a_writer_that_says_nothing_is_not_waited_for(
@@ -274,11 +364,14 @@ async def test_a_pipe_that_does_not_block_is_read_all_the_same(pipe: Pipe) -> No
 
 async def test_what_can_give_nothing_is_refused_at_the_start(tmp_path: Path) -> None:
     master, terminal = pty.openpty()
-    for descriptor, found in (
+    refused = [
         (terminal, "is a terminal"),
-        (os.open(tmp_path, os.O_RDONLY), "Is a directory"),
+        (os.open(tmp_path, os.O_RDONLY), "is a directory"),
         (os.open(os.devnull, os.O_WRONLY), "Bad file descriptor"),
-    ):
+    ]
+    if sys.platform == "linux":
+        refused.append((os.eventfd(1), "is no pipe, file, socket or device"))
+    for descriptor, found in refused:
         with pytest.raises(OperatorError, match=f"{found}.*tenuto serve --stdin"):
             StandardInput("live", descriptor=descriptor)
         os.close(descriptor)
@@ -291,17 +384,32 @@ async def test_what_can_give_nothing_is_refused_at_the_start(tmp_path: Path) -> 
         ("auto", None),
         ("16000", AudioFormat(16000)),
         ("48000:2", AudioFormat(48000, 2)),
+        ("8000:8", AudioFormat(8000, 8)),
+        ("192000:2", AudioFormat(192000, 2)),
     ],
 )
 def test_a_format_is_a_rate_and_channels(text: str, format: AudioFormat | None) -> None:
     assert parse_stdin_format(text) == format
 
 
-@pytest.mark.parametrize("text", ["", "wav", "16000:", "16000:9", "16000:0", "11025", "-1", "1e4"])
-def test_a_bad_format_is_named(text: str) -> None:
-    with pytest.raises(OperatorError, match="of standard input") as refusal:
+@pytest.mark.parametrize(
+    ("text", "why", "remedy"),
+    [
+        *((text, "", "give auto or RATE") for text in ("", "wav", "16000:", "-1", "1e4")),
+        ("16000:9", "9 channels", "give 1 to 8"),
+        ("16000:0", "0 channels", "give 1 to 8"),
+        ("11025", "not whole samples", "divisible by 50"),
+        ("50", "50 samples/s", "give 8000 to 192000"),
+        ("7950", "7950 samples/s", "give 8000 to 192000"),
+        ("192050", "192050 samples/s", "give 8000 to 192000"),
+        ("192000:8", "of 8 channels at 192000 Hz are 61440 bytes", "16381 fit a record"),
+    ],
+)
+def test_a_bad_format_is_named(text: str, why: str, remedy: str) -> None:
+    with pytest.raises(OperatorError, match=f"of standard input.*{why}") as refusal:
         parse_stdin_format(text)
-    assert refusal.value.remedy
+    assert remedy in refusal.value.remedy
+    assert "255" not in str(refusal.value)
 
 
 def test_sources_are_told_apart() -> None:

@@ -166,6 +166,50 @@ def test_the_process_ends_though_nobody_writes(start: Start) -> None:
     assert not [record for record in server.log if "text" in record]
 
 
+@pytest.mark.parametrize("door", ["quic", "tcp"])
+def test_who_waits_for_a_header_is_told_when_the_server_stops(start: Start, door: str) -> None:
+    server = start("--stdin", "pausable", "--grace", "8")
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(fetch, door, server.port, SPEAK, ca=server.ca)
+        time.sleep(0.5)
+        began = time.monotonic()
+        server.process.send_signal(signal.SIGTERM)
+        answer = waiting.result()
+    assert (answer.status, answer.json["code"], answer.result) == (503, "draining", 0)
+    assert server.wait() == 0
+    assert time.monotonic() - began < 4
+
+
+def test_head_does_not_wait_for_a_header(start: Start) -> None:
+    server = start("--stdin", "pausable")
+    began = time.monotonic()
+    answer = fetch("tcp", server.port, SPEAK, ca=server.ca, method="HEAD")
+    assert (answer.status, answer.body) == (200, b"")
+    assert time.monotonic() - began < 4
+    write(server, wav(ONE), end=True)
+    assert server.get(SPEAK)[44:] == ONE
+    assert fetch("tcp", server.port, SPEAK, ca=server.ca, method="HEAD").status == 410
+
+
+def test_a_closed_session_leaves_what_it_had_not_taken_to_the_next(start: Start) -> None:
+    server = start("--stdin", "pausable", "--stdin-format", "16000")
+    everything = numbered_run(0, 1000 * 640, 640)
+    writing = threading.Thread(target=lambda: write(server, everything, end=True))
+    writing.start()
+    made = fetch("tcp", server.port, "/v1/sessions", ca=server.ca, method="POST",
+                 body=b'{"source": "stdin"}')  # fmt: skip
+    time.sleep(0.5)
+    where = f"/v1/sessions/{made.json['session']}/control"
+    fetch("tcp", server.port, where, ca=server.ca, method="POST", body=b'{"command": "close"}')
+    heard = server.get(SPEAK)[44:]
+    writing.join()
+    server.stop()
+    closed = [record for record in server.log if record.get("event") == "SessionClosed"]
+    assert everything.endswith(heard)
+    # What the session held, and the run of 100 ms that it had in hand.
+    assert len(everything) - len(heard) <= (closed[0]["frames"] + 1 + 5) * 640
+
+
 def test_without_the_option_the_remedy_is_named(start: Start) -> None:
     server = start(stdin=subprocess.DEVNULL)
     answer = fetch("tcp", server.port, SPEAK, ca=server.ca)
@@ -179,6 +223,7 @@ def test_without_the_option_the_remedy_is_named(start: Start) -> None:
         (("--stdin", "live"), ("is a terminal", "ffmpeg")),
         (("--stdin", "loud"), ("loud", "pausable")),
         (("--stdin", "live", "--stdin-format", "mp3"), ("'mp3'", "16000")),
+        (("--stdin", "live", "--stdin-format", "50"), ("50 samples/s", "8000 to 192000")),
         (("--stdin-format", "16000"), ("--stdin live",)),
     ],
     ids=" ".join,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+import sys
 from collections.abc import Iterable
 
 import numpy as np
@@ -11,7 +12,13 @@ import pytest
 
 from tenuto.errors import ErrorCode, RequestError, SourceError
 from tenuto.media import AudioFormat
-from tenuto.sources.wav_stream import MAX_HEAD, RawStream, SampleStream, WavStream
+from tenuto.sources.wav_stream import (
+    MAX_HEAD,
+    MAX_TRAILER,
+    RawStream,
+    SampleStream,
+    WavStream,
+)
 
 MONO, STEREO = AudioFormat(16000), AudioFormat(48000, 2)
 
@@ -127,7 +134,19 @@ def test_a_header_is_held_up_to_its_bound_and_no_further() -> None:
 @pytest.mark.parametrize(
     ("data", "found"),
     [
-        (wav(ONE) + b"\xff\xfe garbage of some length", "goes on with what is no WAV data"),
+        (wav(ONE) + b"\xff\xfe garbage of some length", "which is no WAV data"),
+        (wav(ONE) + b"[error] lost sync\n" + wav(TWO), r"text \(b'\[error\] '\), which is no WAV"),
+        (wav(ONE) + b"TAG" + b"My song".ljust(125) + wav(TWO), "goes on with an ID3v1 tag"),
+        (wav(ONE) + b"ID3\3\0\0\0\0\x0f\x76" + bytes(2038) + wav(TWO), "with MP3 data"),
+        (wav(ONE) + b"\n" + wav(TWO), r"\(b'\\nRIFF"),
+        (wav(ONE) + b"\n", r"text \(b'\\n'\)"),
+        (wav(ONE) + bytes(200) + wav(TWO), "data of no known audio format"),
+        (wav(ONE) + b"LIST of songs" + wav(TWO), "a chunk that cannot stand there"),
+        (wav(ONE) + chunk(b"LIST", b"", MAX_TRAILER + 1), "a chunk that cannot stand there"),
+        (wav(ONE) + chunk(b"data", TWO) + wav(TWO), "a chunk that cannot stand there"),
+        (wav(ONE) + chunk(b"mine", TWO) + wav(TWO), r"\(b'mine"),
+        (wav(ONE, after=chunk(b"LIST", b"INFO")) + b"and so on", r"text \(b'and so o'\)"),
+        (wav(ONE) + b"RI", "a WAV header that ends after 2 bytes"),
         (wav(ONE) + b"RIFF\0\0\0\0AVI LIST" + bytes(50), "after its first file it is a RIFF file"),
         (wav(ONE) + wav(TWO)[:30], "a WAV header that ends after 30 bytes"),
     ],
@@ -135,14 +154,94 @@ def test_a_header_is_held_up_to_its_bound_and_no_further() -> None:
 def test_what_follows_and_is_no_wav_is_a_failure_after_what_was_heard(
     data: bytes, found: str
 ) -> None:
+    for seed in range(5):
+        stream = WavStream("it")
+        runs = b""
+        with pytest.raises(SourceError, match=found) as failure:
+            for part in cut(data, seed):
+                for _, run in stream.push(part):
+                    runs += run
+            list(stream.finish())
+        assert runs == ONE
+        assert failure.value.remedy
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_running_out_in_a_known_chunk_is_a_clean_end(seed: int) -> None:
+    data = wav(ONE) + chunk(b"LIST", b"INFO and so on")
+    for size in range(len(wav(ONE)), len(data)):
+        assert heard(WavStream("it"), cut(data[:size], seed)) == [(MONO, ONE)]
+
+
+def eight_bit(count: int, *, padded: bool, after: bytes = b"") -> bytes:
+    """As Python's own `wave` writes it where it is not padded."""
+    head = struct.pack("<HHIIHH", 1, 1, 16000, 16000, 1, 8)
+    data = struct.pack("<4sI", b"data", count) + b"\xc8" * count + b"\0" * (padded and count % 2)
+    body = b"WAVE" + chunk(b"fmt ", head) + data + after
+    return struct.pack("<4sI", b"RIFF", len(body)) + body
+
+
+@pytest.mark.parametrize("padded", [True, False])
+@pytest.mark.parametrize("seed", range(6))
+def test_samples_of_odd_size_may_lack_their_padding(seed: int, padded: bool) -> None:
+    once = b"\0\x48" * 801
+    odd = eight_bit(801, padded=padded)
+    assert heard(WavStream("it"), cut(odd * 3, seed)) == [(MONO, once * 3)]
+    listed = eight_bit(801, padded=padded, after=chunk(b"LIST", b"INFO"))
+    assert heard(WavStream("it"), cut(listed + odd + wav(ONE), seed)) == [(MONO, once * 2 + ONE)]
+    bare = struct.pack("<4sI", b"LIST", 5) + b"odd!!" + b"\0" * padded
+    listed = eight_bit(801, padded=padded, after=bare)
+    assert heard(WavStream("it"), cut(listed + odd, seed)) == [(MONO, once * 2)]
+
+
+def test_samples_of_odd_size_may_be_followed_by_the_end_of_anything() -> None:
+    once = [(MONO, b"\0\x48" * 801)]
+    for padding in (b"", b"\0"):
+        odd = eight_bit(801, padded=False) + padding
+        listed = odd + chunk(b"LIST", b"INFO")
+        for size in range(len(odd), len(listed) + 1):
+            assert heard(WavStream("it"), [listed[:size]]) == once
+        for behind in (b"zz", b"\n\n\n", b"zzzz", b"zzzzzz"):
+            with pytest.raises(SourceError, match="no WAV data"):
+                heard(WavStream("it"), [odd, behind])
+
+
+LIES = [
+    *(0x7FFFF000, 0x7FFFF024, 0x7FFFFFFE, 0x7FFFFFFF, 0x7FFFFFDA, 0x80000000, 0x80000024),
+    *(0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFDB, 0xFFFFF000),
+]
+
+
+@pytest.mark.parametrize("size", LIES, ids=hex)
+def test_a_length_that_a_pipe_made_up_is_none(size: int) -> None:
     stream = WavStream("it")
-    runs = b""
-    with pytest.raises(SourceError, match=found):
-        for part in cut(data, 5):
-            for _, run in stream.push(part):
-                runs += run
-        list(stream.finish())
-    assert runs == ONE
+    list(stream.push(wav(ONE, size=size, riff=size)))
+    assert stream.left is None
+    zero = WavStream("it")
+    list(zero.push(wav(ONE, size=0, riff=size)))
+    assert zero.left is None
+
+
+@pytest.mark.parametrize("size", [0x7FF00000, 0x80200000, 0xFFE00000], ids=hex)
+def test_a_long_file_is_as_long_as_it_says(size: int) -> None:
+    stream = WavStream("it")
+    list(stream.push(wav(ONE, size=size)))
+    assert stream.left == size - len(ONE)
+
+
+@pytest.mark.parametrize("riff", [36, 0, 0x7FFFF024, 0xFFFFFFFF])
+@pytest.mark.parametrize("size", [0, 0x7FFFF000, 0xFFFFFFFF])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_header_in_place_of_the_first_sample_is_the_next_file(
+    seed: int, size: int, riff: int
+) -> None:
+    empty = wav(b"", size=size, riff=riff)
+    assert heard(WavStream("it"), cut(empty + empty + wav(ONE), seed)) == [(MONO, ONE)]
+    data = wav(ONE) + empty + wav(TWO, STEREO) + empty
+    assert heard(WavStream("it"), cut(data, seed)) == [(MONO, ONE), (STEREO, TWO)]
+    # Else they are samples, however few, and whatever they begin with.
+    for some in (b"\1\0", b"RIFF\0\0", b"RIFF\0\0\0\0WAVX", ONE):
+        assert heard(WavStream("it"), cut(empty + some, seed)) == [(MONO, some)]
 
 
 def stored(encoding: int, bits: int, samples: bytes, *, rate: int = 16000) -> bytes:
@@ -188,6 +287,85 @@ def test_a_rate_without_whole_frames_is_resampled_to_its_end() -> None:
     assert len(run) // 4 == round(500 * 12000 / 11025)
     whole = heard(WavStream("it"), [stored(1, 16, samples, rate=11025)])
     assert whole == [(audio, run)]
+
+
+def sine(count: int, rate: int) -> np.ndarray[tuple[int], np.dtype[np.int16]]:
+    values = 12000 * np.sin(2 * np.pi * 440 * np.arange(count) / rate)
+    return values.astype("<i2")
+
+
+def mono(samples: bytes, rate: int, bits: int = 16) -> bytes:
+    block = bits // 8
+    head = struct.pack("<HHIIHH", 1, 1, rate, rate * block, block, bits)
+    body = b"WAVE" + chunk(b"fmt ", head) + chunk(b"data", samples)
+    return struct.pack("<4sI", b"RIFF", len(body)) + body
+
+
+def test_seams_between_files_of_one_rate_are_not_heard() -> None:
+    count, files = 1103, 40
+    whole = sine(count * files, 11025)
+    parts = [mono(part.tobytes(), 11025) for part in np.split(whole, files)]
+    # The encoding may change, and it goes on all the same.
+    deep = np.split(whole, files)[7].astype("<i4") << 16
+    parts[7] = mono(deep.tobytes(), 11025, 32)
+    ((audio, glued),) = heard(WavStream("it"), cut(b"".join(parts), 2))
+    ((_, one),) = heard(WavStream("it"), [mono(whole.tobytes(), 11025)])
+    assert audio == AudioFormat(12000)
+    assert len(glued) // 2 == round(count * files * 12000 / 11025)
+    assert glued == one
+    bends = np.abs(np.diff(np.frombuffer(glued, "<i2").astype(float)[500:-500], 2))
+    assert bends.max() < 1.1 * 12000 * (2 * np.pi * 440 / 12000) ** 2
+
+
+def test_where_the_format_changes_the_last_one_is_heard_to_its_end() -> None:
+    ((_, one),) = heard(WavStream("it"), [mono(sine(1103, 11025).tobytes(), 11025)])
+    once = mono(sine(1103, 11025).tobytes(), 11025)
+    twelve = AudioFormat(12000)
+    data = once + wav(TWO, STEREO) + once
+    assert heard(WavStream("it"), cut(data, 3)) == [(twelve, one), (STEREO, TWO), (twelve, one)]
+    # Another rate that is heard in the same format is another stream for the filter, too.
+    direct = mono(ONE, 12000)
+    assert heard(WavStream("it"), cut(once + direct + once, 3)) == [(twelve, one + ONE + one)]
+
+
+def test_what_the_converter_holds_is_heard_before_a_failure() -> None:
+    once = mono(sine(1103, 11025).tobytes(), 11025)
+    ((_, one),) = heard(WavStream("it"), [once])
+    stream = WavStream("it")
+    runs: list[bytes] = []
+    with pytest.raises(SourceError, match="text"):
+        runs.extend(run for _, run in stream.push(once))
+        for _, run in stream.push(b"That was that."):
+            runs.append(run)
+    assert b"".join(runs) == one
+
+
+def test_a_later_file_that_cannot_be_converted_is_the_sessions_failure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stream = WavStream("it")
+    assert heard(stream, [wav(ONE)]) == [(MONO, ONE)]
+    monkeypatch.setitem(sys.modules, "soxr", None)
+    with pytest.raises(SourceError, match="after its first file audio of 11025 Hz") as failure:
+        list(stream.push(mono(ONE, 11025)))
+    assert "tenuto[audio]" in failure.value.remedy
+    first = WavStream("it")
+    with pytest.raises(RequestError, match="audio of 11025 Hz"):
+        list(first.push(mono(ONE, 11025)))
+    assert first.format is None
+
+
+def test_a_part_of_a_sample_stays_in_its_file() -> None:
+    odd = wav(TWO + b"\1\2\3", STEREO)
+    assert heard(WavStream("it"), cut(odd * 2, 6)) == [(STEREO, TWO * 2)]
+
+
+def test_runs_are_small_however_much_the_audio_grows() -> None:
+    stream = WavStream("it")
+    runs = [run for _, run in stream.push(mono(bytes(60_000), 1001, 8))]
+    runs += [run for _, run in stream.finish()]
+    assert sum(map(len, runs)) == 2 * round(60_000 * 8000 / 1001)
+    assert max(map(len, runs)) <= 32 * 1024
 
 
 @pytest.mark.parametrize("padded", [True, False])
