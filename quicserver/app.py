@@ -22,7 +22,13 @@ from tenuto.errors import ErrorCode, RequestError
 from tenuto.host import SessionHost
 from tenuto.policy import QuicShare
 from tenuto.settings import ServerSettings
-from tenuto.sources import MediaFolder, PumpTally, StandardInput, shared_engine
+from tenuto.sources import (
+    MediaFolder,
+    PumpTally,
+    StandardInput,
+    shared_engine,
+    shared_readers,
+)
 from tenuto.telemetry.events import (
     CertificateKept,
     CertificateReplaced,
@@ -218,6 +224,8 @@ class Server:
     async def _check_certificates(self) -> None:
         while True:
             await asyncio.sleep(_CERTIFICATE_CHECK)
+            # A disk that hangs must not hold up the loop with it.
+            await shared_readers().read(self._keeper.look)
             for event in self._keeper.check(datetime.now(UTC)):
                 if isinstance(event, PairReplaced):
                     pair = event.certificate
@@ -256,7 +264,9 @@ class Server:
                 self._keeper.days_left(datetime.now(UTC)),
             ),
             Reading("tcp_open_connections", "TCP connections open", self._tcp.connections),
+            Reading("files_busy", "files being opened or read", shared_readers().busy),
             *counters("host", asdict(host.tally)),
+            *counters("files", asdict(shared_readers().tally)),
             *counters("tcp", asdict(self._tcp.tally)),
             *counters("stdin", asdict(self._stdin.tally if self._stdin else PumpTally())),
         ]

@@ -9,6 +9,8 @@ import click
 
 from quicserver.app import Server
 from quicserver.platform import loop_factory, raise_descriptor_limit, spare_collector
+from tenuto.cli.paths import NamedPath
+from tenuto.daemons import DaemonExecutor
 from tenuto.policy import QuicShare
 from tenuto.settings import LOOPBACK, ServerSettings
 from tenuto.sources import STDIN_MODES, parse_stdin_format, shared_engine
@@ -27,18 +29,18 @@ __all__ = ["serve"]
     help="Address to bind; may be given several times.",
 )
 @click.option("--port", default=4433, show_default=True, help="UDP and TCP port; 0 for any.")
-@click.option("--cert", type=click.Path(path_type=Path), help="Certificate chain, PEM.")
-@click.option("--key", type=click.Path(path_type=Path), help="Its private key, PEM.")
+@click.option("--cert", type=NamedPath(), help="Certificate chain, PEM.")
+@click.option("--key", type=NamedPath(), help="Its private key, PEM.")
 @click.option(
     "--certs-dir",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     default=Path("certs/dev"),
     show_default=True,
     help="Where development certificates are kept when --cert is not given.",
 )
 @click.option(
     "--media",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     help="Folder of sound files to serve as /v1/speak?file=NAME.",
 )
 @click.option(
@@ -118,6 +120,8 @@ def serve(
 
 
 async def _serve(settings: ServerSettings, sink: LogSink) -> None:
+    # The runner joins the default executor, and what a library calls there may hang.
+    asyncio.get_running_loop().set_default_executor(DaemonExecutor())
     server = Server(settings, on_event=sink)
     spare_collector()
     try:

@@ -53,10 +53,10 @@ class ServerSettings:
                 "a certificate and its key come together", remedy=f"add {missing} FILE"
             )
         if self.media is not None and not self.media.is_dir():
+            what = "is no folder" if self.media.exists() else "does not exist"
             raise OperatorError(
-                f"media folder {self.media} does not exist", remedy="make it or name another"
+                f"media folder {self.media} {what}", remedy="make it or name another"
             )
-
         if self.stdin not in (None, "live", "pausable"):
             raise OperatorError(
                 f"standard input as {self.stdin!r}", remedy="serve it live or pausable"

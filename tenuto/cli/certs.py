@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from tenuto.cli.paths import NamedPath
 from tenuto.tls import (
     DEFAULT_FOLDER,
     RENEW_BEFORE,
@@ -58,7 +59,7 @@ Exit status: 0, or 2 if the pair cannot be made or, with --check, cannot be serv
 @click.option(
     "--dir",
     "folder",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     default=DEFAULT_FOLDER,
     show_default=True,
     help="Folder of the development certificates; made if it is missing.",
@@ -75,7 +76,7 @@ Exit status: 0, or 2 if the pair cannot be made or, with --check, cannot be serv
     "--check",
     "pair",
     nargs=2,
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     metavar="CERT KEY",
     help="Make nothing: say whether this pair can be served (match, dates, kind of key) and "
     "whether browsers would take it by its hash.",

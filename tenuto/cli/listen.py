@@ -20,6 +20,7 @@ from tenuto.cli.sinkevents import SinkEvent
 from tenuto.cli.speaker import Speaker
 from tenuto.client import FormatAnnounced, Stream, open_stream
 from tenuto.client.arrivals import ArrivalsHeader
+from tenuto.daemons import DaemonExecutor
 from tenuto.media import Frame
 
 __all__ = ["listen"]
@@ -57,6 +58,8 @@ async def _listen(
     params: Mapping[str, Value],
     method: Literal["GET", "POST"],
 ) -> None:
+    # The end joins the default executor, where a name is resolved that may take its time.
+    asyncio.get_running_loop().set_default_executor(DaemonExecutor())
     report = make_report(as_json=options.as_json, stdout_is_audio=options.output == "-")
     at = _Listening()
     error: BaseException | None = None

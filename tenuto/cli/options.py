@@ -12,6 +12,7 @@ from urllib.parse import parse_qs
 
 import click
 
+from tenuto.cli.paths import NamedPath
 from tenuto.cli.recorder import check_recording
 from tenuto.cli.sink import check_output
 from tenuto.client import Target, TransportChoice, Trust
@@ -167,7 +168,7 @@ _OPTIONS = (
     click.option(
         "--ca",
         metavar="PEM",
-        type=click.Path(path_type=Path),
+        type=NamedPath(),
         help=f"Trust this CA alone.  [default: $TENUTO_CA; else {_DEV_CA} for localhost, if it "
         "is there; else the public CAs]",
     ),

@@ -11,6 +11,7 @@ from tenuto.sources.formats import Wanted
 from tenuto.sources.listing import list_sources
 from tenuto.sources.model import ModelSource
 from tenuto.sources.pump import PumpTally
+from tenuto.sources.readers import FileTally, Readers, shared_readers
 from tenuto.sources.stdin import STDIN_MODES, StandardInput, StdinSource, parse_stdin_format
 from tenuto.sources.tone import ToneSource
 
@@ -23,10 +24,12 @@ __all__ = [
     "Counters",
     "CountingSource",
     "FileSource",
+    "FileTally",
     "Mark",
     "MediaFolder",
     "ModelSource",
     "PumpTally",
+    "Readers",
     "Source",
     "SpeechSource",
     "StandardInput",
@@ -41,4 +44,5 @@ __all__ = [
     "parse_stdin_format",
     "read_index",
     "shared_engine",
+    "shared_readers",
 ]

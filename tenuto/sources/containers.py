@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -34,11 +35,13 @@ def can_decode() -> bool:
     return True
 
 
-def read_container(file: BinaryIO, name: str, what: str) -> ContainerData:
+def read_container(
+    file: BinaryIO, name: str, what: str, given_up: Callable[[], bool] = lambda: False
+) -> ContainerData:
     """Let libsndfile look at the header.
 
     Raises `RequestError(UNSUPPORTED_AUDIO)` where the extra is missing, or libsndfile can
-    make nothing of the file.
+    make nothing of the file. Where `given_up` says so it ends early, with whatever result.
     """
     try:
         from tenuto.sources.sndfile import read_data  # an extra
@@ -49,11 +52,13 @@ def read_container(file: BinaryIO, name: str, what: str) -> ContainerData:
             remedy="pip install 'tenuto[audio]' on the server, or convert it, for example: "
             "ffmpeg -i INPUT -c:a pcm_s16le OUTPUT.wav",
         ) from None
-    return ContainerData(*read_data(file, name, what))
+    return ContainerData(*read_data(file, name, what, given_up))
 
 
-def open_container(file: BinaryIO, name: str, data: ContainerData) -> ContainerSamples:
+def open_container(
+    file: BinaryIO, name: str, data: ContainerData, given_up: Callable[[], bool] = lambda: False
+) -> ContainerSamples:
     """Begin to decode; raises `SourceError` where the file is no longer what it was."""
     from tenuto.sources.sndfile import ContainerSamples  # an extra
 
-    return ContainerSamples(file, name, data.channels, data.kind)
+    return ContainerSamples(file, name, data.channels, data.kind, given_up)

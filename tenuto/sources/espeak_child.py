@@ -41,6 +41,10 @@ _POS_CHARACTER = 1
 _SPEED, _PITCH = 1, 3  # espeak_PARAMETER; absolute values.
 _EVENT_LIST_TERMINATED, _EVENT_WORD = 0, 1
 
+# What a voice's file says of intonation stays until another one says something else, and most
+# say nothing: behind +robosoft2 (-25) all were quieter. This variant says 0, as at the start.
+_NEUTRAL = b"gmw/en+robosoft"
+
 
 class _Event(ctypes.Structure):
     """espeak_EVENT; the union at its end is as large as its largest member, char[8]."""
@@ -94,6 +98,7 @@ class _Library:
         self._library.espeak_SetSynthCallback(self._callback)
         self._sample = 0
         self._words: list[tuple[int, int]] = []
+        self._voice = b""
 
     def voices(self) -> list[tuple[str, str, list[tuple[int, str]]]]:
         found = []
@@ -122,6 +127,9 @@ class _Library:
         self.aborted = False
         self._sample = 0
         self._words.clear()
+        if voice != self._voice:
+            self._voice = voice
+            self._library.espeak_SetVoiceByName(_NEUTRAL)
         if status := self._library.espeak_SetVoiceByName(voice):
             return int(status)
         # Each time, and after the voice: the last clause was somebody else's.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
+import os
 import stat
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
-from pathlib import Path, PureWindowsPath
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import BinaryIO
 
 from tenuto.convert import Converter
@@ -15,6 +16,7 @@ from tenuto.media import AudioFormat
 from tenuto.sources.base import MAX_RUN_SIZE
 from tenuto.sources.containers import ContainerData, read_container
 from tenuto.sources.formats import Wanted, check_shape
+from tenuto.sources.readers import GivenUp, Readers, shared_readers
 from tenuto.sources.reading import FileReader, file_identity
 from tenuto.sources.recognise import HEAD_SIZE, recognise
 from tenuto.sources.wav import WavData, is_wav, read_header, refuse_file
@@ -22,6 +24,7 @@ from tenuto.sources.wav import WavData, is_wav, read_header, refuse_file
 __all__ = ["FileSource", "MediaFolder", "open_file"]
 
 _SHOWN_NAME = 80
+_NAME_ANOTHER = "name a sound file that is there"
 _AS_IT_IS = Wanted()
 
 
@@ -39,6 +42,7 @@ class FileSource:
     data: WavData | ContainerData
     format: AudioFormat
     identity: tuple[int, int]
+    readers: Readers = field(default_factory=shared_readers, repr=False, compare=False)
 
     @property
     def kind(self) -> str:
@@ -57,19 +61,25 @@ class FileSource:
         most = MAX_RUN_SIZE - MAX_RUN_SIZE % self.format.frame_size
         reader = FileReader(self.path, self.name, self.identity, self.data, self.format)
         try:
-            while run := await asyncio.to_thread(reader.read, most):
+            while run := await self.readers.read(partial(reader.read, most)):
                 yield run
         finally:
-            await asyncio.to_thread(reader.close)
+            self.readers.tally.repaired_samples += reader.repaired
+            self.readers.tally.stray_bytes += reader.stray_bytes
+            # Closing may hang as well; and if a read hangs, nobody waits for that.
+            if reader.leave():
+                await self.readers.close(reader.close)
 
 
 async def open_file(path: str | Path, wanted: Wanted = _AS_IT_IS) -> FileSource:
     """Check a file's header; for paths that the operator or the user himself named.
 
     Raises `RequestError`: UNKNOWN_FILE where it cannot be read, UNSUPPORTED_AUDIO where it
-    cannot be decoded or converted.
+    cannot be decoded or converted, and what `Readers.open` raises.
     """
-    return await asyncio.to_thread(_open, Path(path), repr(_shorten(str(path))), wanted)
+    shown = repr(_shorten(str(path)))
+    readers = shared_readers()
+    return await readers.open(partial(_open, Path(path), shown, wanted, readers), shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +87,9 @@ class MediaFolder:
     """The one folder from which clients may name files; its own path is never told."""
 
     root: Path
+    windows: bool = os.name == "nt"
+    """Do backslashes part folders and colons drives here?"""
+    readers: Readers = field(default_factory=shared_readers, repr=False, compare=False)
 
     async def open(self, name: str, wanted: Wanted = _AS_IT_IS) -> FileSource:
         """Open a file below the root by its relative name, with `/` between folders.
@@ -84,10 +97,10 @@ class MediaFolder:
         Raises as `open_file` does. A name that leads out of the root, directly or by a
         symbolic link, is answered like one that does not exist.
         """
-        return await asyncio.to_thread(self._open, name, wanted)
-
-    def _open(self, name: str, wanted: Wanted) -> FileSource:
         shown = repr(_shorten(name))
+        return await self.readers.open(partial(self._open, name, shown, wanted), shown)
+
+    def _open(self, name: str, shown: str, wanted: Wanted, given_up: GivenUp) -> FileSource:
         try:
             path = self._resolve(name)
         except (OSError, RuntimeError, ValueError):
@@ -98,11 +111,11 @@ class MediaFolder:
                 f"there is no file {shown}",
                 remedy="name a file of the media folder by its relative path",
             )
-        return _open(path, shown, wanted)
+        return _open(path, shown, wanted, self.readers, given_up)
 
     def _resolve(self, name: str) -> Path | None:
-        # The Windows rules cover drives and backslashes, which are plain names elsewhere.
-        parts = PureWindowsPath(name)
+        # Elsewhere drives and backslashes are plain names.
+        parts = PureWindowsPath(name) if self.windows else PurePosixPath(name)
         if not name or "\0" in name or parts.drive or parts.root or ".." in parts.parts:
             return None
         root = self.root.resolve(strict=True)
@@ -110,29 +123,37 @@ class MediaFolder:
         return path if path != root and path.is_relative_to(root) else None
 
 
-def _open(path: Path, shown: str, wanted: Wanted) -> FileSource:
+def _open(
+    path: Path, shown: str, wanted: Wanted, readers: Readers, given_up: GivenUp
+) -> FileSource:
     try:
         # Opening a FIFO would wait for its writer: look first.
         if not stat.S_ISREG(path.stat().st_mode):
             what = "a folder" if path.is_dir() else "no regular file"
-            raise RequestError(ErrorCode.UNKNOWN_FILE, f"{shown} is {what}")
+            raise RequestError(ErrorCode.UNKNOWN_FILE, f"{shown} is {what}", remedy=_NAME_ANOTHER)
         with path.open("rb") as file:
-            data = _read_data(file, shown)
+            data = _read_data(file, shown, given_up)
             identity = file_identity(file)
     except FileNotFoundError as error:
-        raise RequestError(ErrorCode.UNKNOWN_FILE, f"there is no file {shown}") from error
+        raise RequestError(
+            ErrorCode.UNKNOWN_FILE, f"there is no file {shown}", remedy=_NAME_ANOTHER
+        ) from error
     except OSError as error:
         raise RequestError(
-            ErrorCode.UNKNOWN_FILE, f"{shown} cannot be read: {error.strerror}"
+            ErrorCode.UNKNOWN_FILE,
+            f"{shown} cannot be read: {error.strerror}",
+            remedy="name another, or let the server read it",
         ) from error
     except ValueError as error:  # A NUL or a lone surrogate in the name.
-        raise RequestError(ErrorCode.UNKNOWN_FILE, f"{shown} is no file name") from error
+        raise RequestError(
+            ErrorCode.UNKNOWN_FILE, f"{shown} is no file name", remedy=_NAME_ANOTHER
+        ) from error
     format = wanted.of(data)
     Converter(data, format)  # Refused here rather than with its first run.
-    return FileSource(path, shown, data, format, identity)
+    return FileSource(path, shown, data, format, identity, readers)
 
 
-def _read_data(file: BinaryIO, shown: str) -> WavData | ContainerData:
+def _read_data(file: BinaryIO, shown: str, given_up: GivenUp) -> WavData | ContainerData:
     head = file.read(HEAD_SIZE)
     data: WavData | ContainerData
     if is_wav(head):
@@ -141,7 +162,7 @@ def _read_data(file: BinaryIO, shown: str) -> WavData | ContainerData:
         content = recognise(head)
         if not content.decodable:
             refuse_file(shown, content.what)
-        data = read_container(file, shown, content.what)
+        data = read_container(file, shown, content.what, given_up)
     check_shape(data, shown)
     return data
 

@@ -9,10 +9,10 @@ from typing import NoReturn
 
 from tenuto.errors import ErrorCode, RequestError
 
-__all__ = ["Parameter", "Real", "SourceKind", "Text", "Whole", "refuse"]
+__all__ = ["Parameter", "Real", "SourceKind", "Text", "Whole", "read_number", "refuse"]
 
 _SHOWN = 40
-_NUMBER = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?", re.ASCII)
+_NUMBER = re.compile(r"[0-9]{1,15}(\.[0-9]{1,20})?", re.ASCII)
 
 Fact = str | int | float | bool | None
 
@@ -110,13 +110,13 @@ class Real(Parameter):
         return "number"
 
     def _number(self, text: str, high: float) -> float:
-        # float() would also take "nan", "1e999", "1_0" and digits of other scripts.
-        if not _NUMBER.fullmatch(text) or not self.low <= float(text) <= high:
+        number = read_number(text)
+        if number is None or not self.low <= number <= high:
             refuse(
                 f"{self.name}={text[:_SHOWN]!r} cannot be used",
                 f"give a number {self.low:.10g} to {high:.10g}",
             )
-        return float(text)
+        return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +165,12 @@ class SourceKind:
     def names(self) -> frozenset[str]:
         """All parameters it takes."""
         return frozenset({"source", *(parameter.name for parameter in self.parameters)})
+
+
+def read_number(text: str) -> float | None:
+    """A number without a sign, in digits and perhaps a point; None where it is none."""
+    # float() would also take "nan", "1e999", "1_0", " 1" and digits of other scripts.
+    return float(text) if _NUMBER.fullmatch(text) else None
 
 
 def refuse(message: str, remedy: str) -> NoReturn:

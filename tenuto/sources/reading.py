@@ -16,9 +16,6 @@ from tenuto.sources.wav import WavData, WavSamples
 
 __all__ = ["FileReader", "file_identity"]
 
-CLOSE_PATIENCE = 2.0
-"""Seconds a leaving listener waits for a read in flight; a decoder that hangs closes late."""
-
 # Samples of all channels read at a time: no more than becomes about one run, nor than so
 # many values in memory, whatever the header claims.
 _MAX_VALUES = 128 * 1024
@@ -26,6 +23,12 @@ _MAX_VALUES = 128 * 1024
 
 class _Samples(Protocol):
     """16-bit samples of a file: at most so many per call, none at the end."""
+
+    @property
+    def repaired(self) -> int: ...
+
+    @property
+    def stray_bytes(self) -> int: ...
 
     def read(self, samples: int) -> bytes: ...
 
@@ -35,9 +38,8 @@ class _Samples(Protocol):
 class FileReader:
     """Runs of a file in the wanted format.
 
-    A cancelled `to_thread` leaves its thread running: closing under it would let it read
-    from whatever takes the descriptor's number next. So both hold the lock, and whoever
-    comes last closes.
+    Whoever leaves may leave a read behind: closing under it would let it read from whatever
+    takes the descriptor's number next. So both hold the lock, and whoever comes last closes.
     """
 
     def __init__(
@@ -60,6 +62,9 @@ class FileReader:
         self._failure: SourceError | None = None
         self._ready = memoryview(b"")
         fitting = MAX_RUN_SIZE // format.bytes_per_sample * data.rate // format.rate
+        self._sample_size = format.bytes_per_sample
+        self._given = 0
+        self._strays = 0
         self._block = max(1, min(fitting, _MAX_VALUES // data.channels))
 
     def read(self, size: int) -> bytes:
@@ -68,15 +73,32 @@ class FileReader:
             with self._lock:
                 return b"" if self._closing else self._next(size)
         finally:
-            self._settle(0)
+            self._settle()
 
-    def close(self, patience: float = CLOSE_PATIENCE) -> None:
-        """Idempotent."""
+    def leave(self) -> bool:
+        """Read no more; True where `close` is still to be called, as no read is in flight."""
         self._closing = True
-        self._settle(patience)
+        return not self._lock.locked()
 
-    def _settle(self, patience: float) -> None:
-        if self._closing and self._lock.acquire(timeout=patience):
+    def close(self) -> None:
+        """Idempotent; returns at once, and a read in flight closes when it returns."""
+        self._closing = True
+        self._settle()
+
+    @property
+    def repaired(self) -> int:
+        """Floats that were no number or infinite, so far."""
+        return self._samples.repaired if self._samples is not None else 0
+
+    @property
+    def stray_bytes(self) -> int:
+        """Bytes behind the last whole sample, once all has been read."""
+        if self._samples is None or self._converter is not None:
+            return 0
+        return self._samples.stray_bytes + self._strays
+
+    def _settle(self) -> None:
+        if self._closing and self._lock.acquire(blocking=False):
             try:
                 if self._samples is not None:
                     self._samples.close()
@@ -103,10 +125,19 @@ class FileReader:
             self._failure = error
         else:
             if run:
-                return converter.push(run)
+                return self._count(converter.push(run))
         # What the converter still holds was decoded before the end, or before the failure.
         self._converter = None
-        return converter.finish()
+        rest = self._count(converter.finish())
+        self._strays = converter.stray_bytes + self._given % self._sample_size
+        return rest
+
+    def _count(self, run: bytes) -> bytes:
+        self._given += len(run)
+        return run
+
+    def _left(self) -> bool:
+        return self._closing
 
     def _open(self) -> _Samples:
         self._file = self._path.open("rb")
@@ -115,7 +146,7 @@ class FileReader:
         if isinstance(self._data, WavData):
             self._samples = WavSamples(self._file, self._data)
         else:
-            self._samples = open_container(self._file, self._name, self._data)
+            self._samples = open_container(self._file, self._name, self._data, self._left)
         return self._samples
 
 

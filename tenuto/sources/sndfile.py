@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import BinaryIO
 
 import numpy as np
@@ -24,13 +25,20 @@ _MAX_BLOCK = 32_768
 
 _UNKNOWN_LENGTH = 2**62
 
+# Bytes read at a time without a sample to show for it; good files need 0.1 MiB. Looking for
+# the next page of an Ogg file libsndfile would read on through any hole.
+_MAX_SEARCH = 16 * 1024 * 1024
+_SEARCHED = f"{_MAX_SEARCH >> 20} MiB in it that hold no sound"
 
-def read_data(file: BinaryIO, name: str, what: str) -> tuple[int, int, str]:
+
+def read_data(
+    file: BinaryIO, name: str, what: str, given_up: Callable[[], bool]
+) -> tuple[int, int, str]:
     """Rate, channels and the numpy type to decode to.
 
     Raises `RequestError(UNSUPPORTED_AUDIO)`, and OSError.
     """
-    guarded = _Guarded(file)
+    guarded = _Guarded(file, given_up)
     try:
         with _Sound(guarded) as sound:
             empty = sound.format == "OGG" and sound.frames == 0
@@ -40,10 +48,12 @@ def read_data(file: BinaryIO, name: str, what: str) -> tuple[int, int, str]:
             raise guarded.failure from None
         problem = f"that cannot be decoded: {_reason(error)}"
     else:
-        if not empty:
+        if not empty and not guarded.exhausted:
             return found
         # Not only a cut file: what libsndfile makes of one would look complete.
         problem = "without one whole page of sound"
+    if guarded.exhausted:
+        problem = f"with {_SEARCHED}"
     raise RequestError(
         ErrorCode.UNSUPPORTED_AUDIO,
         f"{name} is {what} {problem}",
@@ -54,11 +64,21 @@ def read_data(file: BinaryIO, name: str, what: str) -> tuple[int, int, str]:
 class ContainerSamples:
     """Decodes the samples of an open file as 16-bit ones, wherever the file stands."""
 
-    def __init__(self, file: BinaryIO, name: str, channels: int, kind: str) -> None:
+    def __init__(
+        self,
+        file: BinaryIO,
+        name: str,
+        channels: int,
+        kind: str,
+        given_up: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.repaired = 0
+        """Floats that were no number or infinite."""
+        self.stray_bytes = 0
         self._name = name
         self._kind = kind
         self._channels = channels
-        self._file = _Guarded(file)
+        self._file = _Guarded(file, given_up)
         self._position = 0
         self._broken: SourceError | None = None
         try:
@@ -81,6 +101,7 @@ class ContainerSamples:
         most = max(1, min(samples, _MAX_BLOCK // self._channels))
         block = np.zeros((most, self._channels), self._kind)
         broken = None
+        self._file.allow()
         try:
             count = self._sound.buffer_read_into(block, self._kind)
         except soundfile.LibsndfileError as error:
@@ -88,6 +109,8 @@ class ContainerSamples:
         if self._file.failure is not None:
             raise self._file.failure
         self._position += count
+        if broken is None and self._file.exhausted:
+            broken = self._describe(_SEARCHED)
         if not count and self._position < self._claimed:
             broken = self._describe("the rest is missing")
         self._broken = broken
@@ -120,7 +143,9 @@ class ContainerSamples:
             case "int32":
                 return decode_integers(block.astype(np.int32, copy=False))
             case _:
-                return decode_floats(block.astype(self._kind, copy=False))[0]
+                decoded, repaired = decode_floats(block.astype(self._kind, copy=False))
+                self.repaired += repaired
+                return decoded
 
 
 class _Sound(soundfile.SoundFile):  # type: ignore[misc]
@@ -131,16 +156,32 @@ class _Sound(soundfile.SoundFile):  # type: ignore[misc]
 
 
 class _Guarded:
-    """A file for C callbacks: what they raise would go to standard error, not to us."""
+    """A file for C callbacks: what they raise would go to standard error, not to us.
 
-    def __init__(self, file: BinaryIO) -> None:
+    It seems to end where too much is read at a time, and where nobody wants it any more:
+    nothing else stops libsndfile.
+    """
+
+    def __init__(self, file: BinaryIO, given_up: Callable[[], bool]) -> None:
         self._file = file
+        self._given_up = given_up
+        self._left = _MAX_SEARCH
+        self.exhausted = False
         self.failure: OSError | None = None
         file.seek(0)
 
+    def allow(self) -> None:
+        """As much may be read again as at the beginning."""
+        self._left = _MAX_SEARCH
+
     def readinto(self, buffer: memoryview) -> int:
+        if self._left <= 0 or self._given_up():
+            self.exhausted = True
+            return 0
         try:
-            return self._file.readinto(buffer)  # type: ignore[attr-defined,no-any-return]
+            count: int = self._file.readinto(buffer)  # type: ignore[attr-defined]
+            self._left -= count
+            return count
         except OSError as error:
             self.failure = error
             return 0

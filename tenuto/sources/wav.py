@@ -94,6 +94,16 @@ class WavSamples:
             decoded = self._decoder.push(run)
         return decoded
 
+    @property
+    def repaired(self) -> int:
+        """Floats that were no number or infinite."""
+        return self._decoder.repaired
+
+    @property
+    def stray_bytes(self) -> int:
+        """Behind the last whole sample of one channel; 16-bit ones are not looked at."""
+        return self._decoder.stray_bytes
+
     def close(self) -> None:
         """The file is its opener's to close."""
 

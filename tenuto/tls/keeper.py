@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -128,6 +130,16 @@ class CertificateKeeper:
         callback(self._certificate)
         self._callbacks.append(callback)
 
+    def look(self) -> None:
+        """Open the files that `check` would; where their disk hangs, this does.
+
+        It may be called beside the loop, and `check` on it when this has returned.
+        """
+        for path in self._paths():
+            with contextlib.suppress(OSError, ValueError):
+                if stat.S_ISREG(os.stat(path).st_mode):  # A FIFO would wait for a writer.
+                    path.open("rb").close()
+
     def check(self, now: datetime) -> list[CertificateEvent]:
         """Take up what changed on disk and renew what is due; what happened, to be logged.
 
@@ -215,10 +227,13 @@ class CertificateKeeper:
 
     def _identity(self) -> _Identity:
         """Changes when a file is rewritten, replaced, or a symbolic link leads elsewhere."""
+        return tuple(map(_file_identity, self._paths()))
+
+    def _paths(self) -> list[Path]:
         paths = [self._certificate.chain_path, self._certificate.key_path]
         if self._dev is not None:
             paths.append(self._dev.next_chain_path)
-        return tuple(map(_file_identity, paths))
+        return paths
 
     def _is_settled(self, identity: _Identity, now: datetime) -> bool:
         newest = max(file[-1] for file in identity if file is not None)

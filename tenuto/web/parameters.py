@@ -12,6 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from tenuto.errors import ErrorCode, RequestError
 from tenuto.session import MAX_LEAD, MIN_LEAD
+from tenuto.sources.parameters import read_number
 
 __all__ = ["BODY_DEADLINE", "MAX_BODY", "MOST_FRAMES", "Parameters", "read_parameters"]
 
@@ -25,6 +26,7 @@ MOST_FRAMES = 10
 """Frames that travel together, at most: 200 ms."""
 
 _LISTENER_LENGTH = 64
+_DIGITS = 20
 
 
 class Parameters:
@@ -40,12 +42,8 @@ class Parameters:
             return default
         if text == "max":
             return None
-        try:
-            seconds = float(text)
-        except ValueError:
-            seconds = -1.0
-        # Not `seconds < …`: NaN compares with nothing.
-        if not MIN_LEAD <= seconds <= MAX_LEAD:
+        seconds = read_number(text)
+        if seconds is None or not MIN_LEAD <= seconds <= MAX_LEAD:
             raise _bad("lead", text, f"{MIN_LEAD:g} to {MAX_LEAD:g} seconds, or max")
         return seconds
 
@@ -129,7 +127,7 @@ def _from_json(body: bytes) -> dict[str, str]:
     if not body.strip():
         return {}
     try:
-        value = json.loads(body, object_pairs_hook=_unique_items)
+        value = json.loads(body, object_pairs_hook=_unique_items, parse_int=_whole)
     except RecursionError:
         value = None
     except ValueError as error:
@@ -155,6 +153,17 @@ def _unique_items(pairs: list[tuple[str, object]]) -> dict[str, object]:
         if len(names) > 32:
             raise ValueError("more than 32 parameters")
     return dict(pairs)
+
+
+def _whole(digits: str) -> int:
+    # Beyond some thousands of digits int() speaks of a setting of Python's.
+    if len(digits) > _DIGITS:
+        raise RequestError(
+            ErrorCode.BAD_REQUEST,
+            f"the body holds a number of {len(digits)} digits",
+            remedy=f"send numbers of at most {_DIGITS} digits",
+        )
+    return int(digits)
 
 
 def _unique(pairs: list[tuple[str, str]]) -> dict[str, str]:

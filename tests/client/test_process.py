@@ -11,6 +11,8 @@ import time
 import wave
 from pathlib import Path
 
+import pytest
+
 from tests.client.authority import Authority
 from tests.client.peer import sentence, whole
 from tests.client.shell import PCM, Served, endless
@@ -82,3 +84,25 @@ def test_lone_surrogates_in_real_arguments(authority: Authority) -> None:
     assert process.returncode == 2
     assert err.decode().count("\n") == 1
     assert "lone surrogate" in err.decode()
+
+
+def test_ctrl_c_does_not_wait_for_a_name_that_is_being_resolved(
+    authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hangs = """
+import socket, time
+def hang(*arguments, **more):
+    print("asked", flush=True)
+    time.sleep(60)
+socket.getaddrinfo = hang
+"""
+    (tmp_path / "sitecustomize.py").write_text(hangs)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    process = start(authority, "play", "https://voice.test/v1/speak", "-o", tmp_path / "a.wav")
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"asked\n"
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=8)
+    assert process.returncode == 130
+    assert time.monotonic() - began < 3

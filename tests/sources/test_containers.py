@@ -186,7 +186,7 @@ def test_closing_does_not_wait_for_a_read_that_hangs(tmp_path: Path) -> None:
     thread.start()
     while not reader._lock.locked():
         pass
-    reader.close(0.01)
+    reader.close()
     assert thread.is_alive()
     with path.open("wb"):
         thread.join(5)

@@ -5,6 +5,7 @@ import contextlib
 import hashlib
 import os
 import random
+import shutil
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -176,6 +177,7 @@ async def test_paths_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
         with pytest.raises(RequestError, match=found) as refusal:
             await open_file(path)
         assert refusal.value.code is ErrorCode.UNKNOWN_FILE
+        assert refusal.value.remedy
         assert len(str(refusal.value)) < 200
 
 
@@ -233,6 +235,29 @@ async def test_names_that_lead_elsewhere_are_unknown(folder: MediaFolder, name: 
     assert refusal.value.code is ErrorCode.UNKNOWN_FILE
     assert str(folder.root.parent) not in str(refusal.value)
     str(refusal.value).encode()
+
+
+@pytest.mark.parametrize("name", ["a:b.wav", "C:\\b.wav", "sub\\good.wav", "..\\b.wav"])
+async def test_drives_and_backslashes_are_plain_names_but_on_windows(
+    folder: MediaFolder, name: str
+) -> None:
+    shutil.copy(folder.root / "sub" / "good.wav", folder.root / name)
+    elsewhere = MediaFolder(folder.root, windows=False)
+    assert (await hear(await elsewhere.open(name))).audio == DATA
+    on_windows = MediaFolder(folder.root, windows=True)
+    if name == "sub\\good.wav":  # There it would be the file in the folder.
+        return
+    with pytest.raises(RequestError) as refusal:
+        await on_windows.open(name)
+    assert refusal.value.code is ErrorCode.UNKNOWN_FILE
+
+
+@pytest.mark.parametrize("windows", [False, True])
+@pytest.mark.parametrize("name", ["../secret.wav", "/etc/passwd", "//host/share", "a\0b", ".."])
+async def test_no_system_lets_names_lead_out(folder: MediaFolder, windows: bool, name: str) -> None:
+    with pytest.raises(RequestError) as refusal:
+        await MediaFolder(folder.root, windows=windows).open(name)
+    assert refusal.value.code is ErrorCode.UNKNOWN_FILE
 
 
 async def test_the_folder_is_not_told_in_a_refusal_of_content(folder: MediaFolder) -> None:

@@ -30,6 +30,9 @@ BAD = [
     ("/v1/speak?text=hi&lead=-1", 400, "bad-request", "lead"),
     ("/v1/speak?text=hi&lead=nan", 400, "bad-request", "lead"),
     ("/v1/speak?text=hi&lead=1e9", 400, "bad-request", "lead"),
+    ("/v1/speak?text=hi&lead=1_0", 400, "bad-request", "lead"),
+    ("/v1/speak?text=hi&lead=%201", 400, "bad-request", "lead"),
+    ("/v1/speak?text=hi&lead=%D9%A1", 400, "bad-request", "lead"),
     ("/v1/speak?text=hi&listener=" + "x" * 65, 400, "bad-request", "listener"),
     ("/v1/speak?text=hi&listener=%00", 400, "bad-request", "listener"),
     ("/v1/speak?tone=abc", 400, "bad-request", "tone"),
@@ -97,6 +100,7 @@ async def test_bad_requests_are_named_and_harm_nobody(
         (b'{"text": "a\\udc00b"}', "bad-text"),
         (b"\xff\xfe\x00", "bad-request"),
         (json.dumps({"text": "many words " * 10_000}).encode(), "too-large"),
+        (b'{"tone": ' + b"9" * 5_000 + b"}", "bad-request"),
         (b'{"text": "' + b"x" * 400_000 + b'"}', "too-large"),
     ],
     ids=lambda value: repr(value[:24]),
@@ -108,6 +112,7 @@ async def test_bad_bodies_are_named(
     answer = await fetch_soon(door, server.port, "/v1/speak", ca=ca_file, method="POST", body=body)
     assert answer.json["code"] == code, answer
     assert answer.status == answer.json["status"]
+    assert "set_int_max_str_digits" not in answer.json["detail"]
     assert server.host.tally.sessions_opened == 0
 
 
