@@ -131,9 +131,10 @@ def _pure(checker: _Checker) -> Outcome:
         return Outcome(False, "\n".join(f"{place}: pragma in a pure package" for place in excused))
     with tempfile.TemporaryDirectory() as folder:
         data = f"--data-file={Path(folder) / 'coverage'}"
-        tests = ["-m", "pytest", "-p", "no:xdist", "-q", "tests/pure"]
+        tests = ["-m", "pytest", "-n", "2", "-q", "tests/pure"]
         sources = f"--source={','.join(packages)}"
         run = checker.tool("coverage", "run", "--branch", sources, data, *tests)
+        checker.tool("coverage", "combine", data, folder)
         report = checker.tool("coverage", "report", data, "--fail-under=100", "--precision=2")
     return Outcome(run.passed and report.passed, f"{run.output}\n{report.output}")
 

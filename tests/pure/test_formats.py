@@ -83,6 +83,7 @@ def test_larger_frames_count_in_the_footprint() -> None:
     assert growth == (B.frame_size - A.frame_size) * session._ring.capacity
     session.reformat(B)
     assert session.footprint == before + growth
+    assert session.largest_frame == B.frame_size
     assert session.widening(A) == session.widening(B) == 0
 
 

@@ -321,6 +321,21 @@ class TestUnderrun:
 
 
 class TestBounds:
+    def test_a_hole_that_no_buffer_can_hold_is_left_out(self) -> None:
+        """Whoever waited for its frames would be silent for ever."""
+        sink = holding(0, 1, capacity=8)
+        assert sink.pull(3) == [0, 1, ""]
+        assert sink.insert(5000, 5001) == [True, True]
+        assert sink.buffer.counters.skipped == 4998
+        assert (sink.buffer.next, sink.buffer.depth) == (5000, 2)
+        sink.now += 0.1
+        assert sink.pull(3) == [5000, 5001, ""]
+        assert sink.insert(2) == [False]
+        assert sink.buffer.counters.duplicates == 1
+        sink.buffer.finish(5002)
+        assert sink.insert(9000) == [False]
+        assert sink.buffer.counters.overflowed == 1
+
     def test_filled_to_the_brim_it_keeps_what_plays_first(self) -> None:
         sink = Sink(100, capacity=8)
         assert sink.insert(*range(100, 112)) == [True] * 8 + [False] * 4
