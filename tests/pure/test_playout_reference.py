@@ -1,0 +1,329 @@
+"""`JitterBuffer` against a second one, written from docs/playout.md alone, after every call."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import random
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, assert_never
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tenuto.media import Frame
+from tenuto.playout import Concealed, Ended, JitterBuffer, Outcome, Played, PlayoutMode, Waiting
+from tests.support.playout_calls import Call, Finish, Insert, Pull, Stretch, traffic
+from tests.support.reference_buffer import COUNTERS, ReferenceBuffer
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a buffer is made with."""
+
+    start: int = 0
+    mode: PlayoutMode = "gapless"
+    drift: bool = True
+    capacity: int = 2048
+
+    def subject(self, make: type[JitterBuffer] = JitterBuffer) -> JitterBuffer:
+        return make(self.start, mode=self.mode, drift=self.drift, capacity=self.capacity)
+
+    def reference(self) -> ReferenceBuffer:
+        return ReferenceBuffer(self.start, self.mode, self.drift, self.capacity)
+
+
+MODES: list[tuple[PlayoutMode, bool]] = [("live", True), ("gapless", True), ("gapless", False)]
+STARTS = [0, 65_530, (1 << 40) + 7]
+
+
+def pulled(buffer: JitterBuffer, now: float) -> tuple[str, int, int]:
+    match buffer.pull(now):
+        case Played(frame, skipped):
+            return "played", frame.sequence, skipped
+        case Concealed(sequence, skipped):
+            return "concealed", sequence, skipped
+        case Waiting():
+            return "waiting", 0, 0
+        case Ended():
+            return "ended", 0, 0
+
+
+def figures(buffer: JitterBuffer, now: float) -> dict[str, object]:
+    return {
+        "next": buffer.next,
+        "depth": buffer.depth,
+        "filling": buffer.filling,
+        "target": buffer.target,
+        "quantile": buffer.quantile,
+        "base": buffer.base,
+        "delay": buffer.delay(now),
+        "excess": buffer.excess(now),
+        "counters": {name: getattr(buffer.counters, name) for name in COUNTERS},
+    }
+
+
+def both(subject: JitterBuffer, reference: ReferenceBuffer, call: Call) -> tuple[object, object]:
+    """What the two answer."""
+    match call:
+        case Insert(sequence, now, beyond_next):
+            sequence += reference.next if beyond_next else 0
+            taken = subject.insert(Frame(sequence, b"", 320), now)
+            return taken, reference.insert(sequence, now)
+        case Finish(end, beyond_next):
+            end += reference.next if beyond_next else 0
+            subject.finish(end)
+            reference.finish(end)
+            return None, None
+        case Pull(now):
+            return pulled(subject, now), reference.pull(now)
+        case _:
+            assert_never(call)
+
+
+def compare(
+    calls: Iterable[Call], setting: Setting, make: type[JitterBuffer] = JitterBuffer
+) -> int:
+    """Make the calls on both and compare all there is; how many frames were played."""
+    subject, reference = setting.subject(make), setting.reference()
+    now = 0.0
+    for number, call in enumerate(calls):
+        where = f"call {number}, {call}, {setting}"
+        if isinstance(call, Pull):
+            # What the excess is before its turn is what a player goes by.
+            assert figures(subject, call.now) == reference.figures(call.now), f"before {where}"
+        answer, expected = both(subject, reference, call)
+        assert answer == expected, where
+        now = now if isinstance(call, Finish) else call.now
+        assert figures(subject, now) == reference.figures(now), f"after {where}"
+    return reference.counters["played"]
+
+
+# Single calls, close to every edge there is
+
+STEPS = [-0.3, -0.000001, 0.0, 0.0000005, 0.0000015, 0.001, 0.005, 0.005001, 0.019999, 0.02]
+STEPS += [0.020001, 0.0999, 0.1, 0.5, 0.999999, 1.0, 1.000001, 1.9, 2.0, 5.0, 17.0]
+
+
+@st.composite
+def single_calls(draw: st.DrawFn, capacity: int) -> list[Call]:
+    now = draw(st.sampled_from([0.0, 12.345678, 1_700_000_000.0, -3.0]))
+    near = st.integers(-capacity - 2, capacity + 2)
+    calls: list[Call] = []
+    for kind in draw(st.lists(st.sampled_from("iiiippppf"), min_size=1, max_size=60)):
+        now += draw(st.sampled_from(STEPS))
+        if kind == "i":
+            calls.append(Insert(draw(near | st.just(1 << 70)), now, beyond_next=True))
+        elif kind == "p":
+            calls.append(Pull(now))
+        else:
+            calls.append(Finish(draw(near | st.just(1 << 70)), beyond_next=True))
+    return calls
+
+
+@settings(max_examples=400)
+@given(st.data(), st.sampled_from(MODES), st.sampled_from(STARTS), st.sampled_from([1, 2, 4, 9]))
+def test_single_calls(
+    data: st.DataObject, mode: tuple[PlayoutMode, bool], start: int, capacity: int
+) -> None:
+    compare(data.draw(single_calls(capacity)), Setting(start, *mode, capacity))
+
+
+# A source, a path and a sink
+
+
+MS = 0.001
+
+
+@st.composite
+def stretch(draw: st.DrawFn) -> Stretch:
+    """Mostly one thing at a time, so that playout gets to its quiet parts too."""
+    plain: dict[str, st.SearchStrategy[Any]] = {
+        "jitter": st.sampled_from([0, 1, 4, 12, 40, 150, 600]).map(lambda ms: ms * MS),
+        "burst": st.sampled_from([2, 5, 8, 30]),
+        "lost": st.sampled_from([0.02, 0.3, 1.0]),
+        "doubled": st.sampled_from([0.1, 1.0]),
+        "before": st.sampled_from([0.03, 0.25, 0.99, 1.01, 3.0]),
+        "shift": st.sampled_from([-2.0, -0.2, -0.04, 0.03, 0.1, 1.5]),
+        "clock": st.sampled_from([-5.0, -0.5, -0.01, 0.05, 2.0]),
+        "missing": st.sampled_from([1, 7, 35]),
+        "absurd": st.sampled_from([2000, 2048, 3000, 1 << 50]),
+        "sink": st.sampled_from([0.97, 0.9995, 1.0005, 1.05, 2.0]),
+        "rest": st.sampled_from([0.05, 0.5, 2.5, 20.0]),
+    }
+    names = draw(st.lists(st.sampled_from(sorted(plain)), max_size=3, unique=True))
+    frames = draw(st.sampled_from([1, 8, 30, 100, 250]))
+    return Stretch(frames, **{name: draw(plain[name]) for name in names})
+
+
+@dataclass(frozen=True)
+class Script:
+    """What hypothesis draws and shrinks."""
+
+    setting: Setting
+    stretches: list[Stretch]
+    seed: int
+    end_at: float | None
+    """Which part of the calls comes before the end is known."""
+    end: int
+
+    def calls(self) -> list[Call]:
+        # Long enough at the beginning to play, and at the end to recover.
+        stretches = [Stretch(80), *self.stretches, Stretch(60)]
+        calls = list(traffic(stretches, self.setting.start, random.Random(self.seed)))
+        if self.end_at is not None:
+            calls.insert(int(self.end_at * len(calls)), Finish(self.end, beyond_next=True))
+        return calls
+
+
+scripts = st.builds(
+    Script,
+    st.builds(
+        lambda start, mode, capacity: Setting(start, mode[0], mode[1], capacity),
+        st.sampled_from(STARTS),
+        st.sampled_from(MODES),
+        st.sampled_from([2048, 40, 10]),
+    ),
+    st.lists(stretch(), min_size=1, max_size=6),
+    st.integers(0, 1 << 20),
+    st.none() | st.floats(0.3, 1.0),
+    st.sampled_from([60, 4, 1, 0, -5, 1 << 62]),
+)
+
+
+@settings(max_examples=300)
+@given(scripts)
+def test_scripts(script: Script) -> None:
+    calls = script.calls()
+    assert len(calls) >= 200
+    compare(calls, script.setting)
+
+
+def wander(rng: random.Random) -> Iterator[Stretch]:
+    """A path without end: most of it is good, and now and then something happens."""
+    while True:
+        jitter = rng.choice([0.0, 0.002, 0.02, 0.06, 0.25])
+        quiet = Stretch(rng.randrange(100, 1500), jitter, sink=rng.choice([1.0, 0.9995, 1.0005]))
+        yield quiet
+        match rng.randrange(8):
+            case 0:
+                yield replace(quiet, frames=700, lost=0.6, jitter=0.3, doubled=0.1)
+            case 1:
+                jitter = rng.choice([0.0, 0.03])
+                yield Stretch(300, jitter, burst=rng.choice([5, 8]), doubled=0.05)
+            case 2:
+                yield Stretch(50, before=rng.choice([0.1, 0.6, 1.2, 4.0]))
+            case 3:
+                # Longer than the window of the drift, so that it sees the step.
+                yield Stretch(1200, shift=rng.choice([0.021, 0.09, 0.3]), sink=quiet.sink)
+            case 4:
+                yield Stretch(1200, shift=-rng.choice([0.021, 0.09, 0.3]), sink=quiet.sink)
+            case 5:
+                yield Stretch(20, clock=rng.choice([-1.5, -0.03, 0.03]))
+            case 6:
+                yield Stretch(20, missing=rng.choice([1, 3, 30]))
+            case 7:
+                yield Stretch(20, absurd=1 << 50)
+
+
+def long_walk(seed: int, start: int, calls: int = 20_000) -> Iterator[Call]:
+    rng = random.Random(seed)
+    return itertools.islice(traffic(wander(rng), start, rng), calls)
+
+
+CORNERS = [
+    # Playout has settled, and the clock steps back to before that.
+    Stretch(300),
+    # A sink that drifts by more than the band.
+    Stretch(1300, clock=-1.5, sink=0.9995),
+    # The buffer runs empty, and the clock steps back before it plays again.
+    Stretch(300, before=1.2, clock=-4.0),
+    # Groups that end by their span and not by a gap.
+    Stretch(160, burst=8, spread=0.0045),
+    # Steps just above what counts as one, each longer than the window of the drift.
+    Stretch(1200, shift=0.022, sink=0.9995),
+    Stretch(1200, shift=-0.022, sink=0.9995),
+    Stretch(500),
+]
+# Second copies 8 s later, when about as many places were given up as are remembered.
+COPIES = [Stretch(60), Stretch(800, lost=0.9, doubled=0.2), Stretch(500)]
+BY_HAND = [(path, Setting(0, *mode)) for path in (COPIES, CORNERS) for mode in MODES[:2]]
+
+
+@pytest.mark.parametrize(("path", "setting"), BY_HAND)
+def test_corners(path: list[Stretch], setting: Setting) -> None:
+    assert compare(traffic(path, 0, random.Random(1)), setting) > 400
+
+
+LONG = [Setting(STARTS[0], "gapless", True, 2048), Setting(STARTS[1], "live", True, 100)]
+
+
+@pytest.mark.parametrize("seed", range(len(LONG)))
+def test_twenty_thousand_calls(seed: int) -> None:
+    assert compare(long_walk(seed, LONG[seed].start), LONG[seed]) > 5_000
+
+
+# What is compared so, notices
+
+
+def caught(make: type[JitterBuffer] = JitterBuffer) -> bool:
+    tries = [(setting, traffic(path, 0, random.Random(1))) for path, setting in BY_HAND]
+    tries += [(LONG[seed], long_walk(seed, LONG[seed].start)) for seed in (1, 0)]
+    try:
+        for setting, calls in tries:
+            compare(calls, setting, make)
+    except AssertionError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize(
+    "constant",
+    [
+        "arrival._BASE_CELLS",
+        "arrival._GROUP_SPAN",
+        "histogram._SHRINKAGE",
+        "histogram._ABOVE",
+        "target._FALL",
+        "store._REMEMBERED",
+        "jitter._LIVE_MARGIN",
+        "drift._SETTLING",
+        "drift._JUMP",
+    ],
+)
+def test_another_constant_would_be_noticed(constant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, name = constant.split(".")
+    owner = importlib.import_module(f"tenuto.playout.{module}")
+    monkeypatch.setattr(owner, name, getattr(owner, name) * 9 // 8)
+    assert caught()
+
+
+class Forgetful(JitterBuffer):
+    """Loses one frame of three hundred, and says that it has it."""
+
+    def insert(self, frame: Frame, now: float) -> bool:
+        return frame.sequence % 300 == 299 or super().insert(frame, now)
+
+
+class Hasty(JitterBuffer):
+    """Tells a twentieth of a frame too little delay."""
+
+    def delay(self, now: float) -> float:
+        return super().delay(now) - 0.001
+
+
+class Impatient(JitterBuffer):
+    """Conceals where it should wait, after an underrun."""
+
+    def pull(self, now: float) -> Outcome:
+        outcome = super().pull(now)
+        if isinstance(outcome, Waiting) and self.counters.underruns:
+            return Concealed(self.next)
+        return outcome
+
+
+@pytest.mark.parametrize("make", [Forgetful, Hasty, Impatient])
+def test_another_behaviour_would_be_noticed(make: type[JitterBuffer]) -> None:
+    assert caught(make)
