@@ -36,17 +36,17 @@ class Arrival:
     offset: int
     base: int
     """After it."""
-    group: int
-    """The index of the group's first arrival."""
 
 
-@dataclass(slots=True)
-class Weighed:
-    """One frame in the histogram, in the cell of its group."""
+@dataclass
+class Interval:
+    """The one that is open: it counts in the cell of its most delayed frame."""
 
-    group: int
+    opened: int
+    number: int
+    """How many came before it."""
     weight: int
-    cell: int
+    cell: int = 0
 
 
 @dataclass
@@ -55,8 +55,8 @@ class Anchor:
 
     settled: int
     """The time from which the source's drift is told from the rest."""
-    turns: list[tuple[int, int]] = field(default_factory=list)
-    """(cell of time, base) at each turn since the wait."""
+    bases: dict[int, int] = field(default_factory=dict)
+    """The least base of the turns in each cell of time, since the wait."""
     least: int | None = None
     value: int = 0
     ceiling: int = 0
@@ -65,9 +65,10 @@ class Anchor:
         begins = self.least is None
         before = self.least
         cell = now // C["_WINDOW_CELL"]
-        self.turns = [turn for turn in self.turns if turn[0] > cell - C["_WINDOW_CELLS"]]
-        self.turns.append((cell, base))
-        self.least = min(base for _cell, base in self.turns)
+        self.bases[cell] = min(base, self.bases.get(cell, base))
+        for old in [one for one in self.bases if one <= cell - C["_WINDOW_CELLS"]]:
+            del self.bases[old]
+        self.least = min(self.bases.values())
         moved = self.least - (self.least if before is None else before)
         if begins or now < self.settled:
             self.value = self.ceiling = position - self.least
@@ -90,18 +91,16 @@ class ReferenceBuffer:
         self.counters = dict.fromkeys(COUNTERS, 0)
         self.arrivals: list[Arrival] = []
         self.anchor: Anchor | None = None
-        self.followed: list[int] = []
-        """The times of the turns that followed the drift."""
-        # The histogram: what was weighed before the weights were last cut, and since.
+        self.followed: int | None = None
+        """The time of the last turn that followed the drift."""
+        # The histogram: the intervals that are closed, and the one that is not.
         self.cells = [0] * C["CELLS"]
-        self.weighed: list[Weighed] = []
-        self.weight = C["_FIRST_WEIGHT"]
+        self.interval: Interval | None = None
         self.upper_edge = 0
-        # The target, unrolled: it is the greatest of what was wanted at each arrival, less all
-        # it could have fallen by since. Kept is (wanted + fallen until then), to which nothing
-        # is ever done.
+        # The target, unrolled: the greatest of what was wanted at each arrival, less all it could
+        # have fallen by since. Kept is (wanted + fallen until then), to which nothing is ever done.
         self.fallen = 0
-        self.wanted = [C["_START"]]
+        self.wanted = C["_START"]
 
     # Calls
 
@@ -140,6 +139,8 @@ class ReferenceBuffer:
         ):
             return self._wait()
         skipped = self._end_wait() if self.filling else 0
+        if self.end is not None and self.next >= self.end:
+            return "ended", 0, 0
         if not self.held and self.end is None:
             self.counters["underruns"] += 1
             self.filling = True
@@ -187,7 +188,7 @@ class ReferenceBuffer:
         return 0 if base is None else self._position(now) - base
 
     def _target(self) -> int:
-        return max(self.wanted) - self.fallen
+        return self.wanted - self.fallen
 
     def _excess(self, now: int) -> int:
         if self.filling or self.end is not None:
@@ -230,8 +231,8 @@ class ReferenceBuffer:
         base = self._base()
         if self.mode != "gapless" or not self.drift or base is None:
             return
-        time = max([now, *self.followed[-1:]])
-        self.followed.append(time)
+        time = now if self.followed is None else max(now, self.followed)
+        self.followed = time
         if self.anchor is None:
             self.anchor = Anchor(time + C["_SETTLING"])
         self.anchor.follow(time, base, self._position(now))
@@ -246,19 +247,12 @@ class ReferenceBuffer:
         offset = time - sequence * FRAME
         lately = self._lately(time)
         delay = max(0, offset - min(lately)) if lately else 0
-        group = len(self.arrivals)
-        if (
-            before is not None
-            and time - before.time <= C["_GROUP_GAP"]
-            and time - self.arrivals[before.group].time <= C["_GROUP_SPAN"]
-        ):
-            group = before.group
-        self.arrivals.append(Arrival(time, offset, min([*lately, offset]), group))
-        self._weigh(group, min(delay // C["CELL_TICKS"], C["CELLS"] - 1))
+        self.arrivals.append(Arrival(time, offset, min([*lately, offset])))
+        self._weigh(time, min(delay // C["CELL_TICKS"], C["CELLS"] - 1))
         if before is not None:
             self.fallen += (time - before.time) * C["_FALL"] // C["_FALL_TICKS"]
         wanted = min(max(self.upper_edge, C["_FLOOR"]), C["_CAP"])
-        self.wanted.append(wanted + self.fallen)
+        self.wanted = max(self.wanted, wanted + self.fallen)
 
     def _lately(self, time: int) -> list[int]:
         """The offsets that a frame's delay at `time` is measured against."""
@@ -272,37 +266,35 @@ class ReferenceBuffer:
             after = arrival.time
         return found
 
-    def _weigh(self, group: int, cell: int) -> None:
-        joined = [one for one in self.weighed[-1:] if one.group == group]
-        top = max([cell, *(one.cell for one in joined)])
-        for one in reversed(self.weighed):
-            if one.group != group:
-                break
-            one.cell = top
-        self.weighed.append(Weighed(group, self.weight, top))
-        self.weight = self.weight * C["_GROWTH"] // C["_SHRINKAGE"]
-        if self.weight >= C["_HEAVY"]:
-            self._cut_weights(group)
-        cells = self._cells_with(self.weighed)
-        for edge in range(C["CELLS"]):
-            if sum(cells[edge + 1 :]) * C["_ABOVE"] <= sum(cells):
-                self.upper_edge = (edge + 1) * C["CELL_TICKS"]
-                return
-
-    def _cells_with(self, weighed: list[Weighed]) -> list[int]:
+    def _weigh(self, time: int, cell: int) -> None:
+        interval = self.interval
+        if interval is None or time - interval.opened >= C["_INTERVAL"]:
+            interval = self._open(time, interval)
+            self.interval = interval
+        interval.cell = max(interval.cell, cell)
         cells = list(self.cells)
-        for one in weighed:
-            cells[one.cell] += one.weight
-        return cells
+        cells[interval.cell] += interval.weight
+        whole, above = sum(cells), 0
+        lowest = C["CELLS"] - 1
+        while lowest > 0 and (above + cells[lowest]) * C["_ABOVE"] <= whole:
+            above += cells[lowest]
+            lowest -= 1
+        self.upper_edge = (lowest + 1) * C["CELL_TICKS"]
 
-    def _cut_weights(self, open_group: int) -> None:
-        by = 1 << C["_RENORMALISE_BITS"]
-        closed = self._cells_with([one for one in self.weighed if one.group != open_group])
-        self.cells = [cell // by for cell in closed]
-        left = [one for one in self.weighed if one.group == open_group]
-        weight = sum(one.weight for one in left) // by
-        self.weighed = [Weighed(open_group, weight, left[0].cell)]
-        self.weight //= by
+    def _open(self, time: int, last: Interval | None) -> Interval:
+        if last is None:
+            return Interval(time, 0, C["_FIRST_WEIGHT"])
+        self.cells[last.cell] += last.weight
+        number = last.number + 1
+        if number <= C["_RAMP"]:
+            weight = last.weight * (number + 2) // number
+        else:
+            weight = last.weight * C["_GROWTH"] // C["_SHRINKAGE"]
+        if weight >= C["_HEAVY"]:
+            cut = 1 << C["_RENORMALISE_BITS"]
+            self.cells = [one // cut for one in self.cells]
+            weight //= cut
+        return Interval(time, number, weight)
 
 
 def _ticks(seconds: float) -> int:
