@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import itertools
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
@@ -15,7 +15,20 @@ from hypothesis import strategies as st
 
 from tenuto.media import Frame
 from tenuto.playout import Concealed, Ended, JitterBuffer, Outcome, Played, PlayoutMode, Waiting
-from tests.support.playout_calls import Call, Finish, Insert, Pull, Stretch, traffic
+from tests.support.playout_calls import (
+    COPIES,
+    CORNERS,
+    Call,
+    Finish,
+    Insert,
+    Pull,
+    Stretch,
+    dry_again_and_again,
+    long_walk,
+    rare_frames,
+    skipped_to_the_end,
+    traffic,
+)
 from tests.support.reference_buffer import COUNTERS, Interval, ReferenceBuffer
 
 
@@ -204,88 +217,12 @@ def test_scripts(script: Script) -> None:
     compare(calls, script.setting)
 
 
-def wander(rng: random.Random) -> Iterator[Stretch]:
-    """A path without end: most of it is good, and now and then something happens."""
-    while True:
-        jitter = rng.choice([0.0, 0.002, 0.02, 0.06, 0.25])
-        quiet = Stretch(rng.randrange(100, 1500), jitter, sink=rng.choice([1.0, 0.9995, 1.0005]))
-        yield quiet
-        match rng.randrange(9):
-            case 0:
-                yield replace(quiet, frames=700, lost=0.6, jitter=0.3, doubled=0.1)
-            case 1:
-                jitter = rng.choice([0.0, 0.03])
-                yield Stretch(300, jitter, burst=rng.choice([5, 8]), doubled=0.05)
-            case 2:
-                yield Stretch(50, before=rng.choice([0.1, 0.6, 1.2, 4.0]))
-            case 3:
-                # Longer than the window of the drift, so that it sees the step.
-                yield Stretch(1200, shift=rng.choice([0.021, 0.09, 0.3]), sink=quiet.sink)
-            case 4:
-                yield Stretch(1200, shift=-rng.choice([0.021, 0.09, 0.3]), sink=quiet.sink)
-            case 5:
-                yield Stretch(20, clock=rng.choice([-1.5, -0.03, 0.03]))
-            case 6:
-                yield Stretch(20, missing=rng.choice([1, 3, 30]))
-            case 7:
-                yield Stretch(20, absurd=1 << 50)
-            case 8:
-                yield from dry_and_back(rng)
-
-
-def dry_and_back(rng: random.Random) -> Iterator[Stretch]:
-    """The buffer runs empty, and the clock is back before the last turn when it plays again."""
-    drifting = Stretch(rng.randrange(300, 600), sink=rng.choice([0.998, 1.002]))
-    yield drifting
-    yield replace(drifting, before=rng.uniform(1.05, 1.5), clock=-rng.uniform(2.0, 6.0))
-
-
-def dry_again_and_again(rng: random.Random) -> Iterator[Stretch]:
-    while True:
-        yield from dry_and_back(rng)
-
-
-def rare_frames() -> Iterator[Call]:
-    """Eighteen minutes of which one frame in thirty comes: enough for the weights to be cut."""
-    rng = random.Random(3)
-    for number in range(1_800):
-        # As for cubes, few come very late. The latest leave a pause of more than a second.
-        now = 5 + 0.6 * number + 0.6 * rng.random() ** 3
-        yield Insert(30 * number, now)
-        yield Pull(now)
-
-
-def long_walk(seed: int, start: int, calls: int = 20_000) -> Iterator[Call]:
-    rng = random.Random(seed)
-    return itertools.islice(traffic(wander(rng), start, rng), calls)
-
-
-CORNERS = [
-    # Playout has settled, and the clock steps back to before that.
-    Stretch(300),
-    # A sink that drifts by more than the band.
-    Stretch(1300, clock=-1.5, sink=0.9995),
-    # The buffer runs empty, and the clock steps back before it plays again.
-    Stretch(300, before=1.2, clock=-4.0),
-    # Intervals that a burst stands across.
-    Stretch(160, burst=8, spread=0.0045),
-    # Steps just above what counts as one, each longer than the window of the drift.
-    Stretch(1200, shift=0.022, sink=0.9995),
-    Stretch(1200, shift=-0.022, sink=0.9995),
-    # And just below.
-    Stretch(1200, shift=0.018),
-    Stretch(500),
-]
-# Second copies 8 s later, when about as many places were given up as are remembered.
-COPIES = [Stretch(60), Stretch(800, lost=0.9, doubled=0.2), Stretch(500)]
-
-
 @dataclass(frozen=True)
 class Known:
-    """Calls that are the same each time, by whom a change is noticed."""
+    """Calls that are the same each time."""
 
     setting: Setting
-    calls: Callable[[], Iterator[Call]]
+    calls: Callable[[], Iterable[Call]]
     played: int
 
     @classmethod
@@ -303,6 +240,7 @@ KNOWN = {
     "corners": Known.of(CORNERS, GAPLESS, 4_000),
     "corners live": Known.of(CORNERS, LIVE, 4_000),
     "rare": Known(Setting(0, *MODES[LIVE], 1 << 20), rare_frames, 50),
+    "end": Known(Setting(), skipped_to_the_end, 4),
     "dry": Known.of(itertools.islice(dry_again_and_again(random.Random(2)), 12), GAPLESS, 2_000),
     "walk": Known(WALKS[0], lambda: long_walk(0, WALKS[0].start), 5_000),
     "walk live": Known(WALKS[1], lambda: long_walk(1, WALKS[1].start), 5_000),

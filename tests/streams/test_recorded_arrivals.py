@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import io
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from bench.process import ServerProcess
 from tenuto.client import TransportChoice, Trust, open_stream
@@ -33,15 +33,15 @@ from tenuto.playout import Player, PlayoutMode
 SECONDS = 9.5
 LEAD = 0.2
 MODES: list[PlayoutMode] = ["live", "gapless"]
-STALLED = 0.02
-"""Later than its schedule by more than this comes a frame only if something stood still."""
 BUSY = 0.01
-"""A machine on which a sleeper wakes up so late is what stood still."""
-SETTLED = 8.0
-"""By then mode `live` has lost the lead: 25 ms in a second, in lumps of a second."""
+"""On a machine that does what it should, a sleeper wakes up no later than this."""
+SETTLED = 5.0
+"""By then mode `live` has lost the lead: 50 ms in a second, and 25 ms close to the target."""
 RUN_IN = 2.0
-DRY = 0.05
-"""Share of turns that may find nothing: one delay in twenty may lie above the quantile."""
+LATELY = 2.0
+"""The quickest frame of so many seconds is what a frame's delay is told by."""
+REMEMBERED = 30.0
+"""An arrival later than all of so many seconds could not be foreseen."""
 
 
 @dataclass(frozen=True)
@@ -53,16 +53,29 @@ class Way:
     params: dict[str, str]
     period: float
     """Seconds of sound in what comes together: a chunk, or a step of the model."""
+    dry: int
+    """Times that playout may run dry once it runs."""
+
+    @property
+    def most(self) -> float:
+        """What target and delay may settle at.
+
+        The first frame of what comes together is as old as all the others when it comes. On top
+        come 10 ms of a machine that is a little late, rounded up to 15, and 10 ms of margin and
+        band: 5 ms more than what comes together. Another 15 may still be left of the lead.
+        """
+        return self.period + 0.02
 
 
 TONE = {"source": "tone", "seconds": "60"}
 MODEL = {"source": "model", "seconds": "60", "rtf": "1.0"}
 WAYS = [
-    Way("tone quic", "quic", TONE, 0.02),
-    Way("tone tcp chunk=1", "tcp", {**TONE, "chunk": "1"}, 0.02),
-    Way("tone tcp", "tcp", TONE, 0.1),
-    Way("model quic", "quic", MODEL, 0.16),
-    Way("model tcp", "tcp", MODEL, 0.16),
+    # The buffer promises one underrun in ten seconds at most; so long is a recording.
+    Way("tone quic", "quic", TONE, 0.02, 1),
+    Way("tone tcp chunk=1", "tcp", {**TONE, "chunk": "1"}, 0.02, 1),
+    Way("tone tcp", "tcp", TONE, 0.1, 1),
+    Way("model quic", "quic", MODEL, 0.16, 0),
+    Way("model tcp", "tcp", MODEL, 0.16, 0),
 ]
 
 
@@ -97,14 +110,16 @@ async def listen(server: ServerProcess, way: Way) -> str:
     return lines.getvalue()
 
 
-def stall(arrivals: Arrivals, way: Way) -> float:
-    """By how much the latest frame came later than its schedule."""
-    came = list(arrivals.frames())
-    worst = 0.0
-    for number, (at, sequence) in enumerate(came):
-        lately = [t - s * 0.02 for t, s in came[max(0, number - 100) : number + 1]]
-        worst = max(worst, at - sequence * 0.02 - min(lately))
-    return worst - (way.period - 0.02)
+def behind(arrivals: Arrivals) -> dict[int, tuple[float, float]]:
+    """For each frame when it came, and by how much later than the quickest of late."""
+    found: dict[int, tuple[float, float]] = {}
+    offsets: deque[tuple[float, float]] = deque()
+    for at, sequence in arrivals.frames():
+        offsets.append((at, at - sequence * 0.02))
+        while offsets[0][0] < at - LATELY:
+            offsets.popleft()
+        found[sequence] = at, at - sequence * 0.02 - min(offset for _at, offset in offsets)
+    return found
 
 
 async def watch(late: list[float]) -> None:
@@ -135,6 +150,8 @@ class Turn:
     kind: str
     delay: float
     target: float
+    awaited: int
+    """The first frame that has not come yet. Here none overtakes another."""
 
 
 def voice(audio: AudioFormat) -> list[bytes]:
@@ -164,47 +181,81 @@ def replay(arrivals: Arrivals, mode: PlayoutMode) -> list[Turn]:
             return turns
         delay, target = player.delay(now), player.target
         block = player.read(now)
-        turns.append(Turn(now - begins, block.kind, delay, target))
+        turns.append(Turn(now - begins, block.kind, delay, target, came[0][1]))
         now += block.duration
 
 
-def complaints(way: Way, arrivals: Arrivals) -> list[str]:
-    """What is wrong with how these are played."""
-    found = []
-    live, gapless = (replay(arrivals, mode) for mode in MODES)
-    for mode, turns in (("live", live), ("gapless", gapless)):
+def underruns(turns: list[Turn]) -> list[Turn]:
+    """The first turns without sound, once playout runs."""
+    dry = [
+        turn
+        for before, turn in pairwise(turns)
+        if before.kind == "played" and turn.kind != "played"
+    ]
+    return [turn for turn in dry if turn.now > RUN_IN]
+
+
+def unforeseeable(turn: Turn, came: dict[int, tuple[float, float]]) -> bool:
+    """Whether what this turn lacked came later than all in the half minute before it."""
+    at, late = came[turn.awaited]
+    before = [one for seq, (t, one) in came.items() if seq < turn.awaited and at - t < REMEMBERED]
+    return late > max(before)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How one listener's recording is played."""
+
+    figures: str
+    wrong: list[str]
+    """What is not as it should be."""
+    inexcusable: list[str]
+    """And would not be even if the machine stood still now and then."""
+
+
+def judge(way: Way, arrivals: Arrivals) -> Verdict:
+    played = {mode: replay(arrivals, mode) for mode in MODES}
+    came = behind(arrivals)
+    wrong, inexcusable = [], []
+    for mode, turns in played.items():
         assert turns[-1].now > SECONDS - 1
-        later = [turn for turn in turns if turn.now > RUN_IN]
-        dry = [turn for turn in later if turn.kind != "played"]
-        if len(dry) > DRY * len(later):
-            found.append(f"{mode}: {len(dry)} of {len(later)} turns dry, the first {dry[0]}")
-    # What comes together needs a delay of its own length: the first of a chunk's frames is as
-    # old as the chunk when it comes. 40 ms more are the buffer's.
-    most = 0.04 if way.period == 0.02 else way.period + 0.04
-    settled = [turn for turn in live if turn.now > SETTLED]
+        dry = underruns(turns)
+        foreseen = [turn for turn in dry if not unforeseeable(turn, came)]
+        if len(dry) > way.dry:
+            wrong.append(f"{way.name}, {mode}: runs dry {len(dry)} times, at first in {dry[0]}")
+        # What the target forgets, one turn in ten seconds may lack.
+        if len(foreseen) > 1:
+            inexcusable.append(f"{way.name}, {mode}: runs dry as it did before in {foreseen}")
+    settled = [turn for turn in played["live"] if turn.now > SETTLED]
     target, delay = max(one.target for one in settled), max(one.delay for one in settled)
-    if max(target, delay) > most:
-        found.append(f"live: settled at target {target:.3f}, delay {delay:.3f}, not {most:.3f}")
-    return [f"{way.name}: {one}" for one in found]
+    figures = f"{way.name}: frames up to {1000 * max(late for _at, late in came.values()):.1f} ms"
+    figures += f" late, from {SETTLED} s on target {1000 * target:.0f}, delay {1000 * delay:.1f} ms"
+    if max(target, delay) > way.most:
+        wrong.append(f"{figures}, not {1000 * way.most:.0f}")
+    for mode, turns in played.items():
+        figures += f", {mode} dry {len(underruns(turns))} times"
+    return Verdict(figures, wrong, inexcusable)
 
 
 async def test_players_of_recorded_arrivals_settle_and_do_not_run_dry(
     server_process: Callable[..., ServerProcess], tmp_path: Path
 ) -> None:
-    """A recording in which the machine stood still is made again, once: no bound gives way."""
+    """A recording in which the machine stood still is made again, once.
+
+    If it then did so again, no more is asked than that nothing was lacked that was to be expected.
+    """
     server = server_process()
-    said = []
     for _ in range(2):
         late: list[float] = []
         watching = asyncio.create_task(watch(late))
         recorded = await record(server, tmp_path)
         watching.cancel()
-        stalled = {way.name: stall(recorded[way.name], way) for way in WAYS}
-        wrong = [one for way in WAYS for one in complaints(way, recorded[way.name])]
-        if not wrong:
-            return
-        assert max(stalled.values()) > STALLED, wrong
-        assert max(late) > BUSY, (stalled, wrong)
-        said.append(f"frames up to {max(stalled.values()):.3f} s late, a sleeper {max(late):.3f}")
-        said += wrong
-    pytest.skip("the machine stood still twice: " + "; ".join(said))
+        verdicts = [judge(way, recorded[way.name]) for way in WAYS]
+        print(f"a sleeper up to {1000 * max(late):.1f} ms late")
+        print(*(one.figures for one in verdicts), sep="\n")
+        wrong = [one for verdict in verdicts for one in verdict.wrong]
+        if max(late) <= BUSY or not wrong:
+            break
+    inexcusable = [one for verdict in verdicts for one in verdict.inexcusable]
+    assert not inexcusable
+    assert not wrong or max(late) > BUSY, wrong

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import random
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-__all__ = ["Call", "Finish", "Insert", "Pull", "Stretch", "traffic"]
+__all__ = [
+    "COPIES",
+    "CORNERS",
+    "Call",
+    "Finish",
+    "Insert",
+    "Pull",
+    "Stretch",
+    "dry_again_and_again",
+    "long_walk",
+    "rare_frames",
+    "skipped_to_the_end",
+    "traffic",
+]
 
 
 @dataclass(frozen=True)
@@ -94,3 +108,87 @@ def traffic(stretches: Iterable[Stretch], start: int, rng: random.Random) -> Ite
             yield heapq.heappop(events)[2]
     while events:
         yield heapq.heappop(events)[2]
+
+
+def wander(rng: random.Random) -> Iterator[Stretch]:
+    """A path without end: most of it is good, and now and then something happens."""
+    while True:
+        jitter = rng.choice([0.0, 0.002, 0.02, 0.06, 0.25])
+        quiet = Stretch(rng.randrange(100, 1500), jitter, sink=rng.choice([1.0, 0.9995, 1.0005]))
+        yield quiet
+        match rng.randrange(9):
+            case 0:
+                yield replace(quiet, frames=700, lost=0.6, jitter=0.3, doubled=0.1)
+            case 1:
+                jitter = rng.choice([0.0, 0.03])
+                yield Stretch(300, jitter, burst=rng.choice([5, 8]), doubled=0.05)
+            case 2:
+                yield Stretch(50, before=rng.choice([0.1, 0.6, 1.2, 4.0]))
+            case 3:
+                # Longer than the window of the drift, so that it sees the step.
+                yield Stretch(1200, shift=rng.choice([0.021, 0.09, 0.3]), sink=quiet.sink)
+            case 4:
+                yield Stretch(1200, shift=-rng.choice([0.021, 0.09, 0.3]), sink=quiet.sink)
+            case 5:
+                yield Stretch(20, clock=rng.choice([-1.5, -0.03, 0.03]))
+            case 6:
+                yield Stretch(20, missing=rng.choice([1, 3, 30]))
+            case 7:
+                yield Stretch(20, absurd=1 << 50)
+            case 8:
+                yield from dry_and_back(rng)
+
+
+def dry_and_back(rng: random.Random) -> Iterator[Stretch]:
+    """The buffer runs empty, and the clock is back before the last turn when it plays again."""
+    drifting = Stretch(rng.randrange(300, 600), sink=rng.choice([0.998, 1.002]))
+    yield drifting
+    yield replace(drifting, before=rng.uniform(1.05, 1.5), clock=-rng.uniform(2.0, 6.0))
+
+
+def dry_again_and_again(rng: random.Random) -> Iterator[Stretch]:
+    while True:
+        yield from dry_and_back(rng)
+
+
+def rare_frames() -> Iterator[Call]:
+    """Eighteen minutes of which one frame in thirty comes: enough for the weights to be cut."""
+    rng = random.Random(3)
+    for number in range(1_800):
+        # As for cubes, few come very late. The latest leave a pause of more than a second.
+        now = 5 + 0.6 * number + 0.6 * rng.random() ** 3
+        yield Insert(30 * number, now)
+        yield Pull(now)
+
+
+def skipped_to_the_end() -> list[Call]:
+    """What a wait skips goes up to the end, and a frame is held behind that."""
+    calls: list[Call] = [Insert(sequence, 1.0) for sequence in range(5)]
+    calls += [Pull(1.1 + 0.02 * turn) for turn in range(9)]
+    calls += [Insert(8, 1.3), Finish(7), Pull(1.3), Pull(1.32)]
+    return calls
+
+
+def long_walk(seed: int, start: int, calls: int = 20_000) -> Iterator[Call]:
+    rng = random.Random(seed)
+    return itertools.islice(traffic(wander(rng), start, rng), calls)
+
+
+CORNERS = [
+    # Playout has settled, and the clock steps back to before that.
+    Stretch(300),
+    # A sink that drifts by more than the band.
+    Stretch(1300, clock=-1.5, sink=0.9995),
+    # The buffer runs empty, and the clock steps back before it plays again.
+    Stretch(300, before=1.2, clock=-4.0),
+    # Intervals that a burst stands across.
+    Stretch(160, burst=8, spread=0.0045),
+    # Steps just above what counts as one, each longer than the window of the drift.
+    Stretch(1200, shift=0.022, sink=0.9995),
+    Stretch(1200, shift=-0.022, sink=0.9995),
+    # And just below.
+    Stretch(1200, shift=0.018),
+    Stretch(500),
+]
+# Second copies 8 s later, when about as many places were given up as are remembered.
+COPIES = [Stretch(60), Stretch(800, lost=0.9, doubled=0.2), Stretch(500)]
