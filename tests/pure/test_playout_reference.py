@@ -25,6 +25,7 @@ from tests.support.playout_calls import (
     Stretch,
     dry_again_and_again,
     long_walk,
+    pauses_at_the_edge,
     rare_frames,
     skipped_to_the_end,
     traffic,
@@ -209,7 +210,7 @@ scripts = st.builds(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=120)
 @given(scripts)
 def test_scripts(script: Script) -> None:
     calls = script.calls()
@@ -240,6 +241,7 @@ KNOWN = {
     "corners": Known.of(CORNERS, GAPLESS, 4_000),
     "corners live": Known.of(CORNERS, LIVE, 4_000),
     "rare": Known(Setting(0, *MODES[LIVE], 1 << 20), rare_frames, 50),
+    "pauses": Known(Setting(), pauses_at_the_edge, -1),
     "end": Known(Setting(), skipped_to_the_end, 4),
     "dry": Known.of(itertools.islice(dry_again_and_again(random.Random(2)), 12), GAPLESS, 2_000),
     "walk": Known(WALKS[0], lambda: long_walk(0, WALKS[0].start), 5_000),

@@ -18,6 +18,7 @@ __all__ = [
     "Stretch",
     "dry_again_and_again",
     "long_walk",
+    "pauses_at_the_edge",
     "rare_frames",
     "skipped_to_the_end",
     "traffic",
@@ -169,6 +170,11 @@ def skipped_to_the_end() -> list[Call]:
     return calls
 
 
+def pauses_at_the_edge() -> list[Call]:
+    """A second is no pause yet, and a microsecond more is one."""
+    return [Insert(0, 1.0), Insert(1, 2.0), Insert(2, 3.000001)]
+
+
 def long_walk(seed: int, start: int, calls: int = 20_000) -> Iterator[Call]:
     rng = random.Random(seed)
     return itertools.islice(traffic(wander(rng), start, rng), calls)
@@ -186,8 +192,8 @@ CORNERS = [
     # Steps just above what counts as one, each longer than the window of the drift.
     Stretch(1200, shift=0.022, sink=0.9995),
     Stretch(1200, shift=-0.022, sink=0.9995),
-    # And just below.
-    Stretch(1200, shift=0.018),
+    # And the greatest that does not.
+    Stretch(1200, shift=0.02),
     Stretch(500),
 ]
 # Second copies 8 s later, when about as many places were given up as are remembered.
