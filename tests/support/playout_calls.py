@@ -1,0 +1,200 @@
+"""Calls of a jitter buffer as values, and the traffic of a source, a path and a sink as such."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import random
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+__all__ = [
+    "COPIES",
+    "CORNERS",
+    "Call",
+    "Finish",
+    "Insert",
+    "Pull",
+    "Stretch",
+    "dry_again_and_again",
+    "long_walk",
+    "pauses_at_the_edge",
+    "rare_frames",
+    "skipped_to_the_end",
+    "traffic",
+]
+
+
+@dataclass(frozen=True)
+class Insert:
+    sequence: int
+    now: float
+    beyond_next: bool = False
+    """Whether `sequence` counts from the frame whose turn is next."""
+
+
+@dataclass(frozen=True)
+class Pull:
+    now: float
+
+
+@dataclass(frozen=True)
+class Finish:
+    end: int
+    beyond_next: bool = False
+
+
+Call = Insert | Pull | Finish
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """So many frames of one kind of path."""
+
+    frames: int
+    jitter: float = 0.0
+    """Seconds, of which a frame takes a part that is drawn for it: it may overtake."""
+    burst: int = 1
+    """Frames that come together, when the last of them is there."""
+    spread: float = 0.0
+    """Seconds between the frames of a burst."""
+    lost: float = 0.0
+    """Share."""
+    doubled: float = 0.0
+    before: float = 0.0
+    """Seconds nothing comes for; afterwards all at once that was sent meanwhile."""
+    shift: float = 0.0
+    """Seconds that the path grows or the source's lead shrinks."""
+    clock: float = 0.0
+    """Seconds that the clock of the arrivals jumps."""
+    missing: int = 0
+    """Places before it that are never sent, though no time is left for them."""
+    absurd: int = 0
+    """What is added to the sequences of these frames alone."""
+    sink: float = 1.0
+    """How fast the sink pulls."""
+    rest: float = 0.0
+    """Seconds that the sink pulls nothing for."""
+
+
+def traffic(stretches: Iterable[Stretch], start: int, rng: random.Random) -> Iterator[Call]:
+    """The calls in the order of their true time; the clocks may say something else."""
+    events: list[tuple[float, int, Call]] = []
+
+    def add(at: float, call: Call) -> None:
+        heapq.heappush(events, (at, rng.getrandbits(30), call))
+
+    sent, pull, shift, clock, sequence = 10.0, 10.0, 0.0, 0.0, start
+    for stretch in stretches:
+        shift += stretch.shift
+        clock += stretch.clock
+        sequence += stretch.missing
+        held_until = sent + stretch.before
+        pull += stretch.rest
+        for number in range(stretch.frames):
+            together = sent + 0.02 * (stretch.burst - 1 - number % stretch.burst)
+            together += stretch.spread * (number % stretch.burst)
+            at = max(held_until, together + shift + stretch.jitter * rng.random())
+            if rng.random() >= stretch.lost:
+                add(at, Insert(sequence + stretch.absurd, at + clock))
+            if rng.random() < stretch.doubled:
+                again = at + rng.choice([0.0, 0.003, 0.2, 8.0])
+                add(again, Insert(sequence, again + clock))
+            sent += 0.02
+            sequence += 1
+        while pull < sent:
+            add(pull, Pull(pull + min(clock, 0.0)))
+            pull += 0.02 / stretch.sink
+        while events and events[0][0] < sent:
+            yield heapq.heappop(events)[2]
+    while events:
+        yield heapq.heappop(events)[2]
+
+
+def wander(rng: random.Random) -> Iterator[Stretch]:
+    """A path without end: most of it is good, and now and then something happens."""
+    while True:
+        jitter = rng.choice([0.0, 0.002, 0.02, 0.06, 0.25])
+        quiet = Stretch(rng.randrange(100, 1500), jitter, sink=rng.choice([1.0, 0.9995, 1.0005]))
+        yield quiet
+        match rng.randrange(9):
+            case 0:
+                yield replace(quiet, frames=700, lost=0.6, jitter=0.3, doubled=0.1)
+            case 1:
+                jitter = rng.choice([0.0, 0.03])
+                yield Stretch(300, jitter, burst=rng.choice([5, 8]), doubled=0.05)
+            case 2:
+                yield Stretch(50, before=rng.choice([0.1, 0.6, 1.2, 4.0]))
+            case 3:
+                # Longer than the window of the drift, so that it sees the step.
+                yield Stretch(1200, shift=rng.choice([0.021, 0.09, 0.3]), sink=quiet.sink)
+            case 4:
+                yield Stretch(1200, shift=-rng.choice([0.021, 0.09, 0.3]), sink=quiet.sink)
+            case 5:
+                yield Stretch(20, clock=rng.choice([-1.5, -0.03, 0.03]))
+            case 6:
+                yield Stretch(20, missing=rng.choice([1, 3, 30]))
+            case 7:
+                yield Stretch(20, absurd=1 << 50)
+            case 8:
+                yield from dry_and_back(rng)
+
+
+def dry_and_back(rng: random.Random) -> Iterator[Stretch]:
+    """The buffer runs empty, and the clock is back before the last turn when it plays again."""
+    drifting = Stretch(rng.randrange(300, 600), sink=rng.choice([0.998, 1.002]))
+    yield drifting
+    yield replace(drifting, before=rng.uniform(1.05, 1.5), clock=-rng.uniform(2.0, 6.0))
+
+
+def dry_again_and_again(rng: random.Random) -> Iterator[Stretch]:
+    while True:
+        yield from dry_and_back(rng)
+
+
+def rare_frames() -> Iterator[Call]:
+    """Eighteen minutes of which one frame in thirty comes: enough for the weights to be cut."""
+    rng = random.Random(3)
+    for number in range(1_800):
+        # As for cubes, few come very late. The latest leave a pause of more than a second.
+        now = 5 + 0.6 * number + 0.6 * rng.random() ** 3
+        yield Insert(30 * number, now)
+        yield Pull(now)
+
+
+def skipped_to_the_end() -> list[Call]:
+    """What a wait skips goes up to the end, and a frame is held behind that."""
+    calls: list[Call] = [Insert(sequence, 1.0) for sequence in range(5)]
+    calls += [Pull(1.1 + 0.02 * turn) for turn in range(9)]
+    calls += [Insert(8, 1.3), Finish(7), Pull(1.3), Pull(1.32)]
+    return calls
+
+
+def pauses_at_the_edge() -> list[Call]:
+    """A second is no pause yet, and a microsecond more is one."""
+    return [Insert(0, 1.0), Insert(1, 2.0), Insert(2, 3.000001)]
+
+
+def long_walk(seed: int, start: int, calls: int = 20_000) -> Iterator[Call]:
+    rng = random.Random(seed)
+    return itertools.islice(traffic(wander(rng), start, rng), calls)
+
+
+CORNERS = [
+    # Playout has settled, and the clock steps back to before that.
+    Stretch(300),
+    # A sink that drifts by more than the band.
+    Stretch(1300, clock=-1.5, sink=0.9995),
+    # The buffer runs empty, and the clock steps back before it plays again.
+    Stretch(300, before=1.2, clock=-4.0),
+    # Intervals that a burst stands across.
+    Stretch(160, burst=8, spread=0.0045),
+    # Steps just above what counts as one, each longer than the window of the drift.
+    Stretch(1200, shift=0.022, sink=0.9995),
+    Stretch(1200, shift=-0.022, sink=0.9995),
+    # And the greatest that does not.
+    Stretch(1200, shift=0.02),
+    Stretch(500),
+]
+# Second copies 8 s later, when about as many places were given up as are remembered.
+COPIES = [Stretch(60), Stretch(800, lost=0.9, doubled=0.2), Stretch(500)]

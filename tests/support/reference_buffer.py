@@ -1,0 +1,301 @@
+"""The jitter buffer as docs/playout.md tells it, written from that page and from nothing else.
+
+Slow and plain: what can be found by walking the past is found so. Its constants are those of the
+page's table.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+__all__ = ["COUNTERS", "ReferenceBuffer", "constants"]
+
+_PAGE = Path(__file__).parents[2] / "docs" / "playout.md"
+
+
+def constants() -> dict[str, int]:
+    """The whole numbers of the page's table: those of the buffer."""
+    rows = re.findall(r"^\| `(\w+)` \| (-?[\d,]+) \|", _PAGE.read_text("utf-8"), re.MULTILINE)
+    return {name: int(value.replace(",", "")) for name, value in rows}
+
+
+C = constants()
+COUNTERS = ["received", "played", "duplicates", "late", "overflowed", "concealed", "skipped"]
+COUNTERS += ["underruns", "waited"]
+FRAME = C["FRAME_TICKS"]
+SECOND = C["TICKS_PER_SECOND"]
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """One frame observed."""
+
+    time: int
+    offset: int
+    base: int
+    """After it."""
+
+
+@dataclass
+class Interval:
+    """The one that is open: it counts in the cell of its most delayed frame."""
+
+    opened: int
+    number: int
+    """How many came before it."""
+    weight: int
+    cell: int = 0
+
+
+@dataclass
+class Anchor:
+    """What mode `gapless` keeps to."""
+
+    settled: int
+    """The time from which the source's drift is told from the rest."""
+    bases: dict[int, int] = field(default_factory=dict)
+    """The least base of the turns in each cell of time, since the wait."""
+    least: int | None = None
+    value: int = 0
+    ceiling: int = 0
+
+    def follow(self, now: int, base: int, position: int) -> None:
+        begins = self.least is None
+        before = self.least
+        cell = now // C["_WINDOW_CELL"]
+        self.bases[cell] = min(base, self.bases.get(cell, base))
+        for old in [one for one in self.bases if one <= cell - C["_WINDOW_CELLS"]]:
+            del self.bases[old]
+        self.least = min(self.bases.values())
+        moved = self.least - (self.least if before is None else before)
+        if begins or now < self.settled:
+            self.value = self.ceiling = position - self.least
+        elif abs(moved) > C["_JUMP"]:
+            self.value = min(self.value - moved, self.ceiling)
+
+
+class ReferenceBuffer:
+    """Outcomes are tuples: what, and for a frame its sequence and the places skipped before it."""
+
+    def __init__(self, start: int, mode: str, drift: bool, capacity: int) -> None:
+        self.mode, self.drift, self.capacity = mode, drift, capacity
+        self.next = start
+        self.newest = start - 1
+        self.held: set[int] = set()
+        self.given_up: list[int] = []
+        self.end: int | None = None
+        self.filling = True
+        self.owed = 0
+        self.counters = dict.fromkeys(COUNTERS, 0)
+        self.arrivals: list[Arrival] = []
+        self.anchor: Anchor | None = None
+        self.followed: int | None = None
+        """The time of the last turn that followed the drift."""
+        # The histogram: the intervals that are closed, and the one that is not.
+        self.cells = [0] * C["CELLS"]
+        self.interval: Interval | None = None
+        self.upper_edge = 0
+        # The target, unrolled: the greatest of what was wanted at each arrival, less all it could
+        # have fallen by since. Kept is (wanted + fallen until then), to which nothing is ever done.
+        self.fallen = 0
+        self.wanted = C["_START"]
+
+    # Calls
+
+    def insert(self, sequence: int, now: float) -> bool:
+        self.counters["received"] += 1
+        if sequence < self.next:
+            if sequence not in self.given_up:
+                self.counters["duplicates"] += 1
+                return False
+            self.given_up.remove(sequence)
+            self.counters["late"] += 1
+            self._observe(sequence, now)
+            return False
+        if sequence in self.held:
+            self.counters["duplicates"] += 1
+            return False
+        if sequence >= self.next + self.capacity:
+            self.counters["overflowed"] += 1
+            return False
+        self.held.add(sequence)
+        self.newest = max(self.newest, sequence)
+        self._observe(sequence, now)
+        return True
+
+    def finish(self, end: int) -> None:
+        self.end = min(end, self.next + self.depth + self.capacity)
+
+    def pull(self, seconds: float) -> tuple[str, int, int]:
+        now = _ticks(seconds)
+        if self.end is not None and self.next >= self.end:
+            return "ended", 0, 0
+        if (
+            self.filling
+            and self.end is None
+            and (not self.held or self._delay(now) < self._target())
+        ):
+            return self._wait()
+        skipped = self._end_wait() if self.filling else 0
+        if self.end is not None and self.next >= self.end:
+            return "ended", 0, 0
+        if not self.held and self.end is None:
+            self.counters["underruns"] += 1
+            self.filling = True
+            return self._wait()
+        self._follow(now)
+        sequence = self.next
+        self.next += 1
+        if sequence in self.held:
+            self.held.remove(sequence)
+            self.counters["played"] += 1
+            return "played", sequence, skipped
+        self._give_up(sequence)
+        self.counters["concealed"] += 1
+        return "concealed", sequence, skipped
+
+    # Figures
+
+    @property
+    def depth(self) -> int:
+        return max(0, self.newest + 1 - self.next)
+
+    def figures(self, seconds: float) -> dict[str, object]:
+        """All that is to be compared, at this time."""
+        now, base = _ticks(seconds), self._base()
+        return {
+            "next": self.next,
+            "depth": self.depth,
+            "filling": self.filling,
+            "target": self._target() / SECOND,
+            "quantile": self.upper_edge / SECOND,
+            "base": None if base is None else base / SECOND,
+            "delay": self._delay(now) / SECOND,
+            "excess": self._excess(now) / SECOND,
+            "counters": self.counters,
+        }
+
+    def _base(self) -> int | None:
+        return self.arrivals[-1].base if self.arrivals else None
+
+    def _position(self, now: int) -> int:
+        return now - self.next * FRAME
+
+    def _delay(self, now: int) -> int:
+        base = self._base()
+        return 0 if base is None else self._position(now) - base
+
+    def _target(self) -> int:
+        return self.wanted - self.fallen
+
+    def _excess(self, now: int) -> int:
+        if self.filling or self.end is not None:
+            return 0
+        error, band = 0, 0
+        if self.mode == "live":
+            error = self._delay(now) - self._target() - C["_LIVE_MARGIN"]
+            band = C["_LIVE_BAND"]
+        elif self.drift and self.anchor is not None and self.anchor.least is not None:
+            error = self._position(now) - self.anchor.least - self.anchor.value
+            band = C["_DRIFT_BAND"]
+        return error if abs(error) > band else 0
+
+    # A turn's parts
+
+    def _wait(self) -> tuple[str, int, int]:
+        if self.counters["underruns"]:
+            self.counters["waited"] += 1
+            self.owed += 1
+        return "waiting", 0, 0
+
+    def _end_wait(self) -> int:
+        self.filling = False
+        skipped = 0
+        while self.held and skipped < self.owed and self.next not in self.held:
+            if self.end is not None and self.next >= self.end:
+                break
+            self._give_up(self.next)
+            self.next += 1
+            skipped += 1
+        self.counters["skipped"] += skipped
+        self.owed = 0
+        self.anchor = None
+        return skipped
+
+    def _give_up(self, sequence: int) -> None:
+        self.given_up = [*self.given_up, sequence][-C["_REMEMBERED"] :]
+
+    def _follow(self, now: int) -> None:
+        base = self._base()
+        if self.mode != "gapless" or not self.drift or base is None:
+            return
+        time = now if self.followed is None else max(now, self.followed)
+        self.followed = time
+        if self.anchor is None:
+            self.anchor = Anchor(time + C["_SETTLING"])
+        self.anchor.follow(time, base, self._position(now))
+
+    # An arrival's parts
+
+    def _observe(self, sequence: int, seconds: float) -> None:
+        time = _ticks(seconds)
+        before = self.arrivals[-1] if self.arrivals else None
+        if before is not None:
+            time = max(time, before.time)
+        offset = time - sequence * FRAME
+        lately = self._lately(time)
+        delay = max(0, offset - min(lately)) if lately else 0
+        self.arrivals.append(Arrival(time, offset, min([*lately, offset])))
+        self._weigh(time, min(delay // C["CELL_TICKS"], C["CELLS"] - 1))
+        if before is not None:
+            self.fallen += (time - before.time) * C["_FALL"] // C["_FALL_TICKS"]
+        wanted = min(max(self.upper_edge, C["_FLOOR"]), C["_CAP"])
+        self.wanted = max(self.wanted, wanted + self.fallen)
+
+    def _lately(self, time: int) -> list[int]:
+        """The offsets that a frame's delay at `time` is measured against."""
+        found = []
+        after = time
+        oldest = time // C["_BASE_CELL"] - C["_BASE_CELLS"]
+        for arrival in reversed(self.arrivals):
+            if after - arrival.time > C["_PAUSE"] or arrival.time // C["_BASE_CELL"] <= oldest:
+                break
+            found.append(arrival.offset)
+            after = arrival.time
+        return found
+
+    def _weigh(self, time: int, cell: int) -> None:
+        interval = self.interval
+        if interval is None or time - interval.opened >= C["_INTERVAL"]:
+            interval = self._open(time, interval)
+            self.interval = interval
+        interval.cell = max(interval.cell, cell)
+        cells = list(self.cells)
+        cells[interval.cell] += interval.weight
+        whole, above = sum(cells), 0
+        lowest = C["CELLS"] - 1
+        while lowest > 0 and (above + cells[lowest]) * C["_ABOVE"] <= whole:
+            above += cells[lowest]
+            lowest -= 1
+        self.upper_edge = (lowest + 1) * C["CELL_TICKS"]
+
+    def _open(self, time: int, last: Interval | None) -> Interval:
+        if last is None:
+            return Interval(time, 0, C["_FIRST_WEIGHT"])
+        self.cells[last.cell] += last.weight
+        number = last.number + 1
+        if number <= C["_RAMP"]:
+            weight = last.weight * (number + 2) // number
+        else:
+            weight = last.weight * C["_GROWTH"] // C["_SHRINKAGE"]
+        if weight >= C["_HEAVY"]:
+            cut = 1 << C["_RENORMALISE_BITS"]
+            self.cells = [one // cut for one in self.cells]
+            weight //= cut
+        return Interval(time, number, weight)
+
+
+def _ticks(seconds: float) -> int:
+    return round(seconds * 1_000_000)
