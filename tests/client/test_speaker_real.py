@@ -145,7 +145,7 @@ def test_live_on_the_card_is_as_long_as_it_says(
     """It nears its target by leaving out periods; the card is asked to hold less, too."""
     summary, samples = undisturbed(card, play, 4.0, "--mode", "live")
     playout = summary["playout"]
-    expected = 4.0 + (playout["stretched_samples"] - playout["shrunk_samples"]) / 16000
+    expected = 4.0 + (playout["stretched_ms"] - playout["shrunk_ms"]) / 1000
     assert pitch(samples) == pytest.approx(TONE, rel=0.005)
     if not disturbed(summary):  # it holds so little that a busy machine disturbs it every time
         assert len(samples) / RATE == pytest.approx(expected, abs=0.05)
