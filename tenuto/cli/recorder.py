@@ -12,6 +12,7 @@ from tenuto.client.arrivals import (
     MAX_LINES,
     ArrivalEvent,
     ArrivalsHeader,
+    beyond,
     event_line,
     header_line,
 )
@@ -35,7 +36,7 @@ def check_recording(output: str) -> None:
 class ArrivalRecorder:
     """A file in the form of `tenuto.client.arrivals`; whole after each line.
 
-    What a reader would refuse as too long is not written, nor what a pipe's reader has no room
+    What a reader would refuse is not written, nor what a pipe's reader has no room
     for: `dropped` counts it.
     """
 
@@ -51,6 +52,7 @@ class ArrivalRecorder:
         self._clock = clock
         self._started = clock()
         self._room = most - 1
+        self._first: int | None = None
         self.events = 0
         self.dropped = 0
         # Nothing is buffered here, so that nothing is lost where the process is killed.
@@ -71,10 +73,10 @@ class ArrivalRecorder:
         """These came together, in order; a gap among them makes two events of one."""
         at = self._clock() - self._started
         for first, count in _runs(frames):
-            if self._room <= 0:
-                self.dropped += 1
-                continue
-            if not self._write(event_line(ArrivalEvent(at, first, count))):
+            event = ArrivalEvent(at, first, count)
+            if self._first is None:
+                self._first = first
+            if self._room <= 0 or beyond(event, self._first) or not self._write(event_line(event)):
                 self.dropped += 1
                 continue
             self._room -= 1

@@ -132,6 +132,12 @@ def test_what_a_reader_would_refuse_is_not_written(tmp_path: Path) -> None:
         (0.02, 1, 1),
         (0.04, 2, 1),
     ]
+    times = iter([5.0, 5.0, 5.1, 86_405.1])
+    with ArrivalRecorder(str(path), HEADER, clock=lambda: next(times)) as recorder:
+        for sequence in (7, 20_000_000, 8):
+            recorder.add([Frame(sequence, b"", 0)])
+    assert (recorder.events, recorder.dropped) == (1, 2)
+    assert [event.first for event in read(path).events] == [7]
     with pytest.raises(OperatorError, match="no such file|No such file"):
         ArrivalRecorder(str(tmp_path / "no" / "file"), HEADER)
 
