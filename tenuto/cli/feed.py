@@ -187,6 +187,8 @@ class Feed:
         """The player's time: that of the next read, however much is read at once."""
         if self._told is None:
             return now
+        if self.ended:
+            return self._told
         return self._told + max(0.0, now - self.called - self.block)
 
     def _check(self, audio: AudioFormat) -> None:
@@ -220,7 +222,7 @@ class Feed:
                 self._fifo.push(self._converter.push(block.samples.astype("<i2").tobytes()))
         if self._fifo:
             self._sounds = sounds + self._held
-        self._told = sounds + self._held - self._early
+            self._told = self._sounds - self._early
 
     def _read(self, now: float) -> Block:
         block = self._player.read(now)

@@ -137,9 +137,19 @@ def test_on_a_card_of_the_same_rate_every_sample_is_played(play: Play) -> None:
 
 
 def test_a_card_with_a_rate_of_its_own_gets_that(play: Play) -> None:
-    frames = tone(AUDIO, 3.0)
-    room = play(Card(44100, channels=(2,)), lambda room: whole(room, frames))
+    frames, delays = tone(AUDIO, 3.0), []
+
+    async def script(room: Room) -> None:
+        speaker = room.speaker()
+        await speaker.open()
+        await paced(speaker, frames)
+        await speaker.finish()
+        await asyncio.sleep(1.0)
+        delays.append(speaker.account.playout.delay)
+
+    room = play(Card(44100, channels=(2,)), script)
     (heard,) = room.library.heard
+    assert delays == [pytest.approx(0.5, abs=0.1)]  # the lead, also after the end
     assert (heard.rate, heard.channels) == (44100, 2)
     assert (heard.samples[:, 0] == heard.samples[:, 1]).all()
     assert len(sounding(heard)) / heard.rate == pytest.approx(3.0, rel=0.01)
