@@ -7,6 +7,7 @@ import sys
 from difflib import get_close_matches
 from importlib import import_module
 
+from bench.ending import status
 from bench.report import write
 from tenuto.errors import OperatorError
 
@@ -63,4 +64,4 @@ def _listing() -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(status(main))

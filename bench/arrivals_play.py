@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,6 +12,10 @@ from tenuto.media import FRAME_DURATION, AudioFormat, Frame
 from tenuto.playout import BlockKind, Player, PlayoutMode
 
 __all__ = ["Playback", "Turn", "play", "voice"]
+
+
+_TOLD = 1000
+"""Turns between two words about how far it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +84,12 @@ def play(
     sink: float = 1.0,
     audio: AudioFormat = AudioFormat(),  # noqa: B008 - a value
     capacity: int = 2048,
+    told: Callable[[float], None] = lambda _: None,
 ) -> Playback:
-    """Play them all, END right after the last. `sink` is how fast the sink's clock runs."""
+    """Play them all, END right after the last. `sink` is how fast the sink's clock runs.
+
+    `told` gets what part of the time has passed, now and then.
+    """
     queue = list(arrivals)
     start = min(sequence for _, sequence in queue)
     end = max(sequence for _, sequence in queue) + 1
@@ -104,4 +112,6 @@ def play(
             return playback
         turn = Turn(now, block.kind, sequence_due, delay, target, block.duration)
         playback.turns.append(turn)
+        if len(playback.turns) % _TOLD == 0:
+            told(min(1.0, (now - queue[0][0]) / max(1.0, queue[-1][0] - queue[0][0])))
         now += block.duration / sink

@@ -14,7 +14,7 @@ Figures are taken after the first 10 s, so that beginnings do not count.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 from time import perf_counter_ns
@@ -22,7 +22,7 @@ from time import perf_counter_ns
 from bench.arrivals import LIVE_LEAD, PATHS, Arrival, path
 from bench.arrivals_optimum import constant_delay, segment_delay
 from bench.arrivals_play import Playback, play, voice
-from bench.report import Figures, machine, rounds, spread
+from bench.report import Figures, machine, progress, rounds, spread
 from tenuto.client.arrivals import MAX_LINES, read_arrivals
 from tenuto.errors import OperatorError
 from tenuto.media import FRAME_DURATION, AudioFormat, Frame
@@ -54,7 +54,9 @@ def run(quick: bool, files: Sequence[str] = ()) -> Iterator[Figures]:
             yield lines[-1]
     for name, arrivals in recorded:
         for mode in LEADS:
-            yield {"bench": "playout", "file": name} | judge(arrivals, mode)
+            with progress(f"{name}, {mode}") as told:
+                figures = judge(arrivals, mode, told)
+            yield {"bench": "playout", "file": name} | figures
     costs = _costs(quick)
     yield {"bench": "playout", "costs": True} | costs
     yield {
@@ -69,13 +71,17 @@ def run(quick: bool, files: Sequence[str] = ()) -> Iterator[Figures]:
     }
 
 
-def judge(arrivals: Sequence[Arrival], mode: PlayoutMode) -> dict[str, object]:
+def judge(
+    given: Sequence[Arrival], mode: PlayoutMode, told: Callable[[float], None] = lambda _: None
+) -> dict[str, object]:
     """Play these arrivals in this mode, and compare; times in milliseconds."""
-    playback = play(arrivals, mode=mode)
-    first = min(sequence for _, sequence in arrivals)
+    # From 0 on: the media time of a frame far into a session has no room for milliseconds.
+    first = min(sequence for _, sequence in given)
+    arrivals = [(at, sequence - first) for at, sequence in given]
+    playback = play(arrivals, mode=mode, told=told)
     last = max(sequence for _, sequence in arrivals)
     # A short recording has no beginning to spare.
-    frames = range(first + min(SETTLED, (last - first) // 2), last + 1)
+    frames = range(min(SETTLED, last // 2), last + 1)
     offsets: dict[int, float] = {}
     for at, sequence in arrivals:
         offsets.setdefault(sequence, at - sequence * FRAME_DURATION)

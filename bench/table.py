@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.ending import status
+
 __all__ = ["main", "table"]
 
 _COLUMNS = {
@@ -22,7 +24,18 @@ Row = Mapping[str, Any]
 
 
 def table(summary: Row, pattern: str) -> list[str]:
-    """Lines of Markdown: first audio p50 and gap p99 for each load and server."""
+    """Lines of Markdown: first audio p50 and gap p99 for each load and server.
+
+    Raises `ValueError` for what is no summary of the bench.
+    """
+    try:
+        return _table(summary, pattern)
+    except (AttributeError, KeyError, TypeError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise ValueError(f"its rows are none of first_audio ({what})") from None
+
+
+def _table(summary: Row, pattern: str) -> list[str]:
     rows = [row for row in summary["rows"] if row["pattern"] == pattern]
     columns = [key for key in _COLUMNS if any(_key(row) == key for row in rows)]
     lines = [
@@ -43,11 +56,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--pattern", choices=["frames", "groups"], default="frames")
     options = parser.parse_args(arguments)
     try:
-        summary = _summary(options.file)
-    except (OSError, ValueError) as error:
+        lines = table(_summary(options.file), options.pattern)
+    except (OSError, ValueError, RecursionError) as error:
         print(f"{options.file} cannot be used: {error}", file=sys.stderr)
         return 2
-    print("\n".join(table(summary, options.pattern)))
+    print("\n".join(lines))
     return 0
 
 
@@ -81,4 +94,4 @@ def _shown(milliseconds: float | None) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(status(main))

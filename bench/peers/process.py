@@ -14,7 +14,10 @@ class PeerProcess:
 
     def __init__(self, name: str, certificate: Path, key: Path) -> None:
         command = [sys.executable, "-m", f"bench.peers.{name}", str(certificate), str(key)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        # A group of its own: the terminal's Ctrl-C is ours to answer, by `stop`.
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:

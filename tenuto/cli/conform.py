@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from tenuto.convert import Converter
+from typing import TYPE_CHECKING
+
 from tenuto.errors import OperatorError, RequestError
 from tenuto.media import AudioFormat
+
+if TYPE_CHECKING:
+    from tenuto.convert import Converter
 
 __all__ = ["Conform"]
 
@@ -37,6 +41,8 @@ class Conform:
     def _convert(self, audio: AudioFormat) -> Converter | None:
         if audio == self._audio:
             return None
+        from tenuto.convert import Converter  # it takes its time to load, and few need it
+
         try:
             return Converter(audio, self._audio)
         except RequestError:

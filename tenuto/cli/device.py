@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import atexit
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from tenuto.cli.soundlibrary import ELSEWHERE, forget_at_exit, load_sounddevice
 from tenuto.convert import Converter, Shape
 from tenuto.errors import OperatorError, RequestError
 
 __all__ = [
-    "ELSEWHERE",
     "Device",
     "DeviceShape",
     "Listener",
-    "forget_at_exit",
-    "load_sounddevice",
     "no_resampler",
     "open_device",
 ]
-
-ELSEWHERE = "or write a file with --output speech.wav"
 
 # Seconds ahead that we believe of a device; some report nonsense, some nothing at all.
 _SANE_LATENCY = 2.0
@@ -69,23 +64,6 @@ class Device(Protocol):
         ...
 
 
-def load_sounddevice() -> Any:
-    """The library, or an `OperatorError` that says how to get it."""
-    try:
-        import sounddevice
-    except ImportError:
-        raise OperatorError(
-            "no library to play sound with",
-            remedy=f"pip install 'tenuto[speaker]', {ELSEWHERE}",
-        ) from None
-    except OSError:
-        raise OperatorError(
-            "sounddevice finds no PortAudio on this machine",
-            remedy=f"install it (Debian: apt install libportaudio2), {ELSEWHERE}",
-        ) from None
-    return sounddevice
-
-
 def open_device(
     wanted: Shape,
     listener: Listener,
@@ -129,13 +107,6 @@ def no_resampler(stream: int, device: int) -> OperatorError:
     )
 
 
-def forget_at_exit() -> None:
-    """Let the process end though a device hangs: PortAudio would wait for it."""
-    handler = getattr(load_sounddevice(), "_exit_handler", None)
-    if handler is not None:
-        atexit.unregister(handler)
-
-
 @dataclass(frozen=True, slots=True)
 class _Wish:
     rate: int
@@ -157,6 +128,8 @@ def _choose(
     """Rate and channels of the default device as it will be opened."""
     own = round(info["default_samplerate"])
     most = int(info["max_output_channels"])
+    if most < 1:
+        raise ValueError(f"{info['name']} has no channel to play on")
     rates = [own, wanted.rate] if own_rate else [wanted.rate, own]
     counts = [count for count in (wanted.channels, 2, 1) if count <= most] or [most]
     refusals: list[Exception] = []

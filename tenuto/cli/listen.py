@@ -5,22 +5,24 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
-from tenuto.cli.device import load_sounddevice
 from tenuto.cli.errors import FramesMissingError
 from tenuto.cli.options import ListenOptions
+from tenuto.cli.pipesink import StdoutSink
 from tenuto.cli.recorder import ArrivalRecorder
 from tenuto.cli.report import make_report, summary
-from tenuto.cli.sink import FileSink, Sink, StdoutSink
+from tenuto.cli.sink import Sink, open_sink
 from tenuto.cli.sinkevents import SinkEvent
-from tenuto.cli.speaker import Speaker
-from tenuto.client import FormatAnnounced, Stream, open_stream
+from tenuto.cli.soundlibrary import load_aside
+from tenuto.cli.together import together
+from tenuto.client import FormatAnnounced, Stream, StreamCut, open_stream
 from tenuto.client.arrivals import ArrivalsHeader
 from tenuto.daemons import DaemonExecutor
+from tenuto.errors import OperatorError, RemoteProtocolError
 from tenuto.media import Frame
 
 __all__ = ["listen"]
@@ -45,8 +47,6 @@ def listen(
     method: Literal["GET", "POST"] = "GET",
 ) -> None:
     """Play or write the stream to its end; what went wrong is raised."""
-    if options.output is None:
-        load_sounddevice()  # before a server works for nothing
     # aioquic warns of what we report ourselves, in its own words.
     logging.getLogger("quic").setLevel(logging.CRITICAL)
     asyncio.run(_listen(url, options, params, method))
@@ -65,6 +65,8 @@ async def _listen(
     error: BaseException | None = None
     with report:
         try:
+            if options.output is None:
+                await load_aside()  # before a server works for nothing
             async with open_stream(
                 url,
                 transport=options.transport,
@@ -78,7 +80,7 @@ async def _listen(
                 with _recorder(url, options, stream) as at.recorder:
                     async with _sink(options, stream, report.event) as at.sink:
                         report.playing(stream, at.sink)
-                        await _drain(stream, at.sink, at.recorder)
+                        await together(at.sink.open(), _drain(stream, at.sink, at.recorder))
                 if stream.gaps:
                     raise FramesMissingError(stream.gaps)
         except BaseException as raised:
@@ -89,11 +91,17 @@ async def _listen(
 
 
 async def _drain(stream: Stream, sink: Sink, recorder: ArrivalRecorder | None) -> None:
-    async for frame in stream:
-        batch = await _batch(stream, frame)
-        if recorder is not None:
-            recorder.add(batch)
-        await sink.write(batch, stream.format)
+    try:
+        async for frame in stream:
+            batch = await _batch(stream, frame)
+            if recorder is not None:
+                recorder.add(batch)
+            await sink.write(batch, stream.format)
+    except (StreamCut, RemoteProtocolError):
+        # What came before is good. What else goes wrong with it now matters less.
+        with suppress(OperatorError):
+            await sink.finish()
+        raise
     await sink.finish()
 
 
@@ -109,14 +117,15 @@ async def _sink(
     """What is to play or to write; abandoned where anything goes wrong."""
     sink: Sink
     if options.output is None:
-        sink = speaker = Speaker(
+        from tenuto.cli.speaker import Speaker  # not for a file: it takes its time to load
+
+        sink = Speaker(
             stream.format, mode=options.mode, drift=not options.no_drift, on_event=on_event
         )
-        await speaker.open()
     elif options.output == "-":
         sink = StdoutSink(stream.format)
     else:
-        sink = FileSink(options.output, stream.format)
+        sink = open_sink(options.output, stream.format)
     try:
         yield sink
     except BaseException:

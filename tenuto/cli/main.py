@@ -13,7 +13,7 @@ import click
 
 from tenuto import __version__
 from tenuto.cli.errors import OutputError
-from tenuto.cli.sink import shown
+from tenuto.cli.place import shown
 from tenuto.cli.standard import is_full, silence, stand_in
 from tenuto.errors import OperatorError, RequestError, TenutoError
 

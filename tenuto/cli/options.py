@@ -7,19 +7,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import parse_qs
 
 import click
 
 from tenuto.cli.paths import NamedPath
+from tenuto.cli.place import same_place, shown
 from tenuto.cli.recorder import check_recording
 from tenuto.cli.sink import check_output
 from tenuto.client import Target, TransportChoice, Trust
-from tenuto.errors import ErrorCode, RequestError
-from tenuto.playout import PlayoutMode
+from tenuto.errors import ErrorCode, OperatorError, RequestError
 from tenuto.session import DEFAULT_LEAD, LIVE_LEAD
 from tenuto.tls import DEFAULT_FOLDER
+
+if TYPE_CHECKING:
+    from tenuto.playout import PlayoutMode  # it takes its time to load
 
 __all__ = ["DEFAULT_SERVER", "ListenOptions", "listening", "server_option", "server_origin"]
 
@@ -67,6 +70,11 @@ class ListenOptions:
             check_output(self.output)
         if self.record_arrivals is not None:
             check_recording(self.record_arrivals)
+            if self.output is not None and same_place(self.output, self.record_arrivals):
+                raise OperatorError(
+                    f"--output and --record-arrivals both write {shown(self.record_arrivals)}",
+                    remedy="name two files",
+                )
 
     def lead_for(self, url: str) -> Lead | None:
         """What to ask for beside the URL.
@@ -143,8 +151,8 @@ _OPTIONS = (
     click.option(
         "--no-drift",
         is_flag=True,
-        help="Do not follow the clock of the loudspeaker, which may run up to 1 % off: every "
-        "sample is played as it came.",
+        help="With --mode gapless: play every sample as it came. Otherwise the clock of the "
+        "loudspeaker is followed, up to 1 % off, by shortening or lengthening a few frames.",
     ),
     click.option(
         "--record-arrivals",

@@ -13,8 +13,9 @@ from rich.live import Live
 from rich.text import Text
 
 from tenuto.cli.errors import CommandError
+from tenuto.cli.place import shown
 from tenuto.cli.recorder import ArrivalRecorder
-from tenuto.cli.sink import Sink, shown
+from tenuto.cli.sink import Sink
 from tenuto.cli.sinkevents import DeviceLost, DeviceOpened, SinkEvent
 from tenuto.client import (
     ConnectError,
@@ -109,7 +110,7 @@ class LiveReport(QuietReport):
         stream, sink = self._stream, self._sink
         if stream is None or sink is None:
             return Text("connecting ...", style="dim")
-        seconds = stream.samples / stream.format.rate
+        seconds = stream.seconds
         text = Text()
         text.append(f"{int(seconds) // 60:02d}:{seconds % 60:04.1f}", style="bold")
         text.append(f"  {stream.received} frames")
@@ -171,7 +172,7 @@ def summary(
         "format": _plain(stream.format),
         "frames": stream.received,
         "samples": stream.samples,
-        "seconds": round(stream.samples / stream.format.rate, 6),
+        "seconds": round(stream.seconds, 6),
         "gaps": stream.gaps,
         "gap_seconds": round(stream.gaps * FRAME_DURATION, 6),
         "duplicates": stream.duplicates,
@@ -198,7 +199,7 @@ def _append_sink(text: Text, sink: Sink) -> None:
     playout = account.playout
     text.append(f"  buffer {1000 * playout.delay:.0f}/{1000 * playout.target:.0f} ms")
     text.append(f"  {playout.underruns} underruns", style="red" if playout.underruns else "")
-    text.append(f"  {1000 * account.concealed:.0f} ms concealed")
+    text.append(f"  {1000 * account.made.concealed:.0f} ms concealed")
     if account.underflows:
         text.append(f"  {account.underflows} device underflows", style="red")
     if account.reopened:

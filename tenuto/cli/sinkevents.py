@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tenuto.playout import PlayoutSnapshot
+if TYPE_CHECKING:  # only a loudspeaker needs them, and they take their time to load
+    from tenuto.cli.tally import LeftOut, Made
+    from tenuto.playout import PlayoutSnapshot
 
 __all__ = [
     "BufferUnderrun",
@@ -61,7 +63,8 @@ class SinkAccount:
     """The loudspeaker as it is now. Durations in seconds."""
 
     playout: PlayoutSnapshot
-    concealed: float
+    made: Made
+    left_out: LeftOut
     device: DeviceOpened | None
     reopened: int
     underflows: int
@@ -70,6 +73,12 @@ class SinkAccount:
         """For the summary."""
         playout = asdict(self.playout)
         del playout["now"], playout["histogram"]
+        # Samples of different rates have no sum.
+        for name, seconds in asdict(self.made).items():
+            del playout[f"{name}_samples"]
+            playout[f"{name}_ms"] = 1000 * seconds
+        playout["left_out"] = self.left_out.played + self.left_out.concealed
+        playout["left_out_ms"] = 1000 * self.left_out.seconds
         device = None if self.device is None else asdict(self.device)
         if device is not None:
             del device["count"]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tenuto.cli.aside import Aside, aside
-from tenuto.cli.device import ELSEWHERE, Device, forget_at_exit, open_device
+from tenuto.cli.device import Device, open_device
 from tenuto.cli.feed import Feed
 from tenuto.cli.sinkevents import (
     BufferUnderrun,
@@ -18,6 +18,7 @@ from tenuto.cli.sinkevents import (
     SinkAccount,
     SinkEvent,
 )
+from tenuto.cli.soundlibrary import ELSEWHERE, OPENING, forget_at_exit, hanging, stderr_kept
 from tenuto.errors import OperatorError
 from tenuto.media import FRAME_DURATION, AudioFormat, Frame
 from tenuto.playout import Player, PlayoutMode
@@ -36,12 +37,15 @@ _LOOK = 0.05
 """Seconds between two looks at the device, and between two at the room for frames."""
 _SILENCE = 1.0
 """Seconds in which a device that plays asks for samples, or it hangs."""
+_BLOCKS = 2.5
+"""The same in blocks, where a device asks for much at once."""
 _RECOVERY = 10.0
 """Seconds in which a lost device must be replaced by one that goes on."""
 _RETRY = 0.5
 _STEADY = 2.0
 """Seconds of audio after which a new device counts as one that goes on."""
-_OPENING = 5.0
+_SLOW = 0.5
+"""Seconds of a stream that a device may take to open without that a live listener skips them."""
 _CLOSING = 1.0
 
 
@@ -91,18 +95,22 @@ class Speaker:
 
     @property
     def account(self) -> SinkAccount:
-        snapshot, audio = self._feed.snapshot(), self._feed.audio
+        snapshot, made, left_out = self._feed.snapshot()
         return SinkAccount(
             playout=snapshot,
-            concealed=snapshot.concealed_samples / audio.rate,
+            made=made,
+            left_out=left_out,
             device=self._opened,
             reopened=0 if self._opened is None else self._opened.count - 1,
             underflows=self._feed.underflows,
         )
 
     async def open(self) -> None:
-        """Raises `OperatorError` where there is nothing to play on."""
+        """Raises `OperatorError` where there is nothing to play on. Frames may come meanwhile."""
         await self._open()
+        first = self._feed.first
+        if first is not None and self._clock() - first > _SLOW:
+            self._skip()
         self._watcher = asyncio.create_task(self._watch())
 
     async def write(self, frames: Sequence[Frame], audio: AudioFormat) -> None:
@@ -150,19 +158,20 @@ class Speaker:
     def _fault(self) -> _Fault | None:
         feed, device = self._feed, self._device
         quiet = self._clock() - feed.called
+        patience = max(_SILENCE, _BLOCKS * feed.block)
         if device is None:
             return _Fault("it did not open again")
         if feed.ended or feed.failure is not None:
             # What the device still holds sounds meanwhile. One that hangs has had it all.
-            if device.stopped or quiet > _SILENCE + 2 * device.shape.latency:
+            if device.stopped or quiet > patience + 2 * device.shape.latency:
                 self._over.set()
             return None
         if self._recover_by is not None and feed.taken > _STEADY:
             self._recover_by = None
         if device.stopped:
             return _Fault("it stopped by itself")
-        if quiet > _SILENCE:
-            return _Fault(f"it asked for nothing for {_SILENCE:.0f} s")
+        if quiet > patience:
+            return _Fault(f"it asked for nothing for {patience:.0f} s")
         stated, taken = device.shape.rate, feed.fault
         if taken is not None and stated not in self._lied:
             return _Fault(f"it takes {taken} samples a second, and says {stated}", stated)
@@ -185,8 +194,7 @@ class Speaker:
             try:
                 if self._clock() < self._recover_by:
                     await self._open(anew=closed, own_rate=fault.rate is not None)
-                    if self._mode == "live":
-                        self._feed.skip()
+                    self._skip()
                     return
                 error = OperatorError(fault.reason, remedy="")
             except (OperatorError, TimeoutError) as refusal:
@@ -202,19 +210,16 @@ class Speaker:
     async def _open(self, *, anew: bool = False, own_rate: bool = False) -> None:
         wanted, feed = self._feed.audio, self._feed
         try:
-            self._device = await self._beside(
-                lambda: open_device(
-                    wanted, feed, latency=_LATENCY[self._mode], anew=anew, own_rate=own_rate
-                ),
-                _OPENING,
-                late=lambda device: device.close(),
-            )
+            with stderr_kept():
+                self._device = await self._beside(
+                    lambda: open_device(
+                        wanted, feed, latency=_LATENCY[self._mode], anew=anew, own_rate=own_rate
+                    ),
+                    OPENING,
+                    late=lambda device: device.close(),
+                )
         except TimeoutError:
-            forget_at_exit()
-            raise OperatorError(
-                f"the loudspeaker did not open within {_OPENING:.0f} s",
-                remedy=f"choose another one in the system's settings, {ELSEWHERE}",
-            ) from None
+            raise hanging() from None
         shape = self._device.shape
         count = 1 if self._opened is None else self._opened.count + 1
         self._opened = DeviceOpened(shape.name, shape.rate, shape.channels, shape.latency, count)
@@ -231,6 +236,11 @@ class Speaker:
             forget_at_exit()
             return False
         return True
+
+    def _skip(self) -> None:
+        """Time without a device is no reason for a live listener to be late from then on."""
+        if self._mode == "live":
+            self._feed.skip()
 
     def _tell(self) -> None:
         """Counts that moved since the last look; not one event for each of them."""

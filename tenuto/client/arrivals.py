@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from tenuto.errors import OperatorError
@@ -13,6 +13,7 @@ __all__ = [
     "ArrivalEvent",
     "Arrivals",
     "ArrivalsHeader",
+    "beyond",
     "event_line",
     "header_line",
     "read_arrivals",
@@ -22,6 +23,8 @@ VERSION = 1
 MAX_LINES = 1_000_000
 _SHOWN = 40
 _MOST_FRAMES = 100_000
+_MOST_SECONDS = 86_400
+_MOST_APART = 10_000_000
 
 _KEY = "tenuto_arrivals"
 _REMEDY = "record one with tenuto play --record-arrivals FILE"
@@ -74,6 +77,19 @@ def event_line(event: ArrivalEvent) -> str:
     return f"[{event.at:.6f}, {event.first}, {event.count}]\n"
 
 
+def beyond(event: ArrivalEvent, first: int) -> str | None:
+    """Why a recording whose first line has frame `first` may not hold this; None if it may."""
+    last = event.first + event.count - 1
+    if event.at > _MOST_SECONDS:
+        return f"{event.at} s is more than a day"
+    if event.count > _MOST_FRAMES or last >= 1 << 63:
+        return f"{event.count:,} frames from {event.first} on are more than come at once"
+    for sequence in (event.first, last):
+        if abs(sequence - first) > _MOST_APART:
+            return f"frame {sequence} lies more than {_MOST_APART:,} from the first one, {first}"
+    return None
+
+
 def read_arrivals(lines: Iterable[str], name: str, *, most: int = MAX_LINES) -> Arrivals:
     """The recording in these lines; `name` is what an error calls it.
 
@@ -92,7 +108,7 @@ def read_arrivals(lines: Iterable[str], name: str, *, most: int = MAX_LINES) -> 
         if header is None:
             header = _header(line, where)
         elif line.endswith("\n"):
-            events.append(_event(line, where, events[-1].at if events else 0.0))
+            events.append(_event(line, where, events))
         else:
             cut = line
     if header is None:
@@ -163,16 +179,18 @@ class _Fields:
         return _bad(self.where, f"{name!r} is {given}, not {wanted}")
 
 
-def _event(line: str, where: str, earlier: float) -> ArrivalEvent:
+def _event(line: str, where: str, before: Sequence[ArrivalEvent]) -> ArrivalEvent:
     value = _parsed(line, where)
     if isinstance(value, list) and len(value) == 3:
         at, first, count = _number(value[0]), _whole(value[1], 0), _whole(value[2], 1)
         if at is not None and first is not None and count is not None:
-            if at < earlier:
-                raise _bad(where, f"{at} s lies before the line above, {earlier} s")
-            if count > _MOST_FRAMES or first + count > 1 << 63:
-                raise _bad(where, f"{_shown(line)} is more than a listener can get at once")
-            return ArrivalEvent(at, first, count)
+            if before and at < before[-1].at:
+                raise _bad(where, f"{at} s lies before the line above, {before[-1].at} s")
+            event = ArrivalEvent(at, first, count)
+            trouble = beyond(event, before[0].first if before else first)
+            if trouble is not None:
+                raise _bad(where, trouble)
+            return event
     raise _bad(where, f"{_shown(line)} is no [seconds, first sequence, count]")
 
 

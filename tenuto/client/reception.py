@@ -38,6 +38,8 @@ class Reception:
     def __init__(self) -> None:
         self._decoder = RecordDecoder()
         self._skipped = 0
+        self._seconds_before = 0.0
+        self._rate_samples = 0
         self._epoch_samples = 0
         self.format: Format | None = None
         self.next_sequence = 0
@@ -50,6 +52,13 @@ class Reception:
         self.notice: NoticeReceived | None = None
         """The last one, while no frame has come after it: the reason of a cut that follows."""
         self.finished: Finished | Incomplete | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Of the frames received; their rates may differ."""
+        if self.format is None:
+            return 0.0
+        return self._seconds_before + self._rate_samples / self.format.audio.rate
 
     def feed(self, data: bytes) -> tuple[list[Frame], list[Event]]:
         """Raises `RemoteProtocolError` for bytes that break the format; then all is over."""
@@ -102,6 +111,7 @@ class Reception:
         self.received += 1
         self.samples += frame.samples
         self._epoch_samples += frame.samples
+        self._rate_samples += frame.samples
         return True
 
     def _adopt(self, format: Format) -> None:
@@ -109,6 +119,7 @@ class Reception:
             self._epoch_samples = 0
             self._skipped = format.sequence - format.epoch_base
             self.next_sequence = format.sequence
+        self._seconds_before, self._rate_samples = self.seconds, 0
         self.format = format
 
     def _skip_to(self, sequence: int, events: list[Event], *, announced: bool) -> None:

@@ -87,6 +87,11 @@ class Stream(AsyncIterator[Frame]):
         return self._reception.samples
 
     @property
+    def seconds(self) -> float:
+        """How long they sound, each by the rate of its own format."""
+        return self._reception.seconds
+
+    @property
     def gaps(self) -> int:
         """Frames that will never come."""
         return self._reception.gaps

@@ -110,7 +110,25 @@ def test_a_table_says_what_was_not_measured_and_what_is_doubtful() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ["", "rubbish", "[]", '{"bench": "ring"}'])
+ROW = '{"rows": [{"pattern": "frames", "transport": "quic", "server": "tenuto", "listeners": 1'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "rubbish",
+        "[]",
+        '{"bench": "ring"}',
+        "[" * 100_000,
+        '{"rows": 5}',
+        '{"rows": [5]}',
+        '{"rows": [{"pattern": "frames"}]}',
+        '{"rows": [{"pattern": "frames", "listeners": []}]}',
+        ROW + "}]}",
+        ROW + ', "first_audio_ms.p50": "x", "gap_ms.p99": 1}]}',
+    ],
+)
 def test_a_table_of_something_else_is_refused(
     text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,9 +19,16 @@ from tenuto.errors import OperatorError
 
 HEADER = ArrivalsHeader("quic", "live", 0.2, 5, 16_000, 1, "2026-01-02T03:04:05+00:00")
 
-EVENTS = st.lists(
-    st.builds(ArrivalEvent, st.floats(0, 1e5), st.integers(0, 2**62), st.integers(1, 100_000)),
-    max_size=20,
+EVENTS = st.integers(0, 2**62).flatmap(
+    lambda first: st.lists(
+        st.builds(
+            ArrivalEvent,
+            st.floats(0, 86_400),
+            st.integers(first, first + 9_900_000),
+            st.integers(1, 100_000),
+        ),
+        max_size=20,
+    )
 )
 
 
@@ -96,10 +103,27 @@ def test_a_bad_event(line: str) -> None:
     assert answer == f"x:3: {line!r} is no [seconds, first sequence, count]"
 
 
-@pytest.mark.parametrize("line", ["[0, 1, 100001]", f"[0, {2**63}, 1]"])
-def test_an_absurd_event(line: str) -> None:
-    answer = refused(header_line(HEADER), f"{line}\n")
-    assert answer == f"x:2: {line!r} is more than a listener can get at once"
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("[1e300, 5, 1]", "1e+300 s is more than a day"),
+        ("[86400.1, 5, 1]", "86400.1 s is more than a day"),
+        ("[0, 1, 100001]", "100,001 frames from 1 on are more than come at once"),
+        (f"[0, {2**63}, 1]", f"1 frames from {2**63} on are more than come at once"),
+        (
+            f"[0, {2**62}, 1]",
+            f"frame {2**62} lies more than 10,000,000 from the first one, 0",
+        ),
+        ("[0, 10000000, 2]", "frame 10000001 lies more than 10,000,000 from the first one, 0"),
+    ],
+)
+def test_an_absurd_event(line: str, answer: str) -> None:
+    assert refused(header_line(HEADER), "[0, 0, 1]\n", f"{line}\n") == f"x:3: {answer}"
+
+
+def test_what_just_fits() -> None:
+    lines = [header_line(HEADER), f"[0, {2**62}, 1]\n", f"[86400, {2**62 - 10**7}, 100000]\n"]
+    assert len(read_arrivals(lines, "x").events) == 2
 
 
 def test_time_does_not_go_back() -> None:

@@ -132,5 +132,134 @@ def test_what_a_reader_would_refuse_is_not_written(tmp_path: Path) -> None:
         (0.02, 1, 1),
         (0.04, 2, 1),
     ]
+    times = iter([5.0, 5.0, 5.1, 86_405.1])
+    with ArrivalRecorder(str(path), HEADER, clock=lambda: next(times)) as recorder:
+        for sequence in (7, 20_000_000, 8):
+            recorder.add([Frame(sequence, b"", 0)])
+    assert (recorder.events, recorder.dropped) == (1, 2)
+    assert [event.first for event in read(path).events] == [7]
     with pytest.raises(OperatorError, match="no such file|No such file"):
         ArrivalRecorder(str(tmp_path / "no" / "file"), HEADER)
+
+
+@pytest.fixture
+def pipe(tmp_path: Path) -> Path:
+    path = tmp_path / "pipe.raw"
+    os.mkfifo(path)
+    return path
+
+
+@pytest.mark.parametrize("option", ["-o", "--record-arrivals"])
+def test_a_pipe_that_nobody_reads_is_refused(
+    served: Served, run: Run, tmp_path: Path, pipe: Path, option: str
+) -> None:
+    other = [] if option == "-o" else ["-o", tmp_path / "a.raw"]
+    with served(whole(sentence(3))) as peer:
+        result = run("play", peer.url(), option, pipe, *other)
+    assert result.exit_code == 2
+    assert f"nobody reads the named pipe {pipe}. start its reader first" in one_line(result)
+
+
+@pytest.mark.parametrize("ending", ["raw", "wav"])
+def test_pipes_get_what_files_would(served: Served, run: Run, tmp_path: Path, ending: str) -> None:
+    paths = [tmp_path / f"sound.{ending}", tmp_path / "arrivals"]
+    readers = []
+    for path in paths:
+        os.mkfifo(path)
+        readers.append(subprocess.Popen(["cat", path], stdout=subprocess.PIPE))
+    time.sleep(0.3)
+    with served(whole(sentence(25))) as peer:
+        result = run("play", peer.url(), "-o", paths[0], "--record-arrivals", paths[1])
+        assert (result.exit_code, result.output) == (0, "")
+        url = peer.url()
+        assert run("play", url, "-o", tmp_path / f"file.{ending}").exit_code == 0
+    sound, arrivals = (reader.communicate(timeout=5)[0] for reader in readers)
+    file = (tmp_path / f"file.{ending}").read_bytes()
+    head = 44 if ending == "wav" else 0  # a pipe's says "unknown" for the size
+    assert sound[head:] == file[head:]
+    assert sound[:4] == file[:4]
+    assert sum(e.count for e in read_arrivals(arrivals.decode().splitlines(True), "x").events) == 25
+
+
+def test_a_reader_that_leaves_a_pipe_is_one_line(served: Served, run: Run, pipe: Path) -> None:
+    with subprocess.Popen(["head", "-c", "10", pipe], stdout=subprocess.DEVNULL):
+        time.sleep(0.3)
+        with served(endless) as peer:
+            result = run("play", peer.url(), "-o", pipe)
+    assert result.exit_code == 2
+    assert f"cannot write {pipe}: Broken pipe" in one_line(result)
+
+
+@pytest.mark.parametrize("option", ["-o", "--record-arrivals"])
+def test_a_reader_that_reads_nothing_does_not_stop_ctrl_c(
+    served: Served, authority: Authority, pipe: Path, option: str
+) -> None:
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    command = [sys.executable, "-m", "tenuto.cli", "play", option, str(pipe)]
+    command += [] if option == "-o" else ["-o", os.devnull]
+    with served(endless) as peer:
+        command += [peer.url(), "--ca", str(authority.ca), "--lead", "max"]
+        with subprocess.Popen(command, stderr=subprocess.PIPE) as play:
+            time.sleep(3.0)
+            assert play.poll() is None
+            play.send_signal(signal.SIGINT)
+            assert play.wait(5) == 130
+    os.close(reader)
+
+
+def test_what_a_pipe_has_no_room_for_is_counted(pipe: Path) -> None:
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with ArrivalRecorder(str(pipe), HEADER) as recorder:
+        for n in range(5000):
+            recorder.add([Frame(n, b"", 0)])
+        assert recorder.events + recorder.dropped == 5000
+        assert recorder.dropped > 100
+    data = b""
+    while part := os.read(reader, 65536):
+        data += part
+    os.close(reader)
+    recorded = read_arrivals(data.decode().splitlines(True), "x")
+    assert len(recorded.events) == recorder.events
+
+
+def test_one_place_for_both_is_refused(served: Served, run: Run, tmp_path: Path) -> None:
+    sound, other, hard = tmp_path / "a.raw", tmp_path / "b", tmp_path / "c"
+    new = tmp_path / "new.raw"
+    (tmp_path / "folder").symlink_to(tmp_path)
+    sound.write_bytes(b"old")
+    other.symlink_to(sound)
+    hard.hardlink_to(sound)
+    for output, arrivals in [
+        (sound, sound),
+        (sound, other),
+        (sound, hard),
+        (new, new),
+        (new, tmp_path / "folder" / "new.raw"),
+    ]:
+        result = run("play", "https://localhost:9/x", "-o", output, "--record-arrivals", arrivals)
+        assert result.exit_code == 2
+        assert f"both write {arrivals}. name two files" in one_line(result)
+    assert sound.read_bytes() == b"old"
+    with sound.open("wb") as standard:
+        command = [sys.executable, "-m", "tenuto.cli", "play", "https://localhost:9/x", "-o", "-"]
+        done = subprocess.run(
+            [*command, "--record-arrivals", sound],
+            stdout=standard,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert b"both write" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        (["--record-arrivals", "-"], "--record-arrivals does not write to standard output"),
+        (["--record-arrivals", ""], "--record-arrivals is empty. name a file"),
+        (["-o", ""], "--output is empty. name a file"),
+    ],
+)
+def test_names_that_are_none(run: Run, arguments: list[str], answer: str) -> None:
+    result = run("play", "https://localhost:9/x", *arguments)
+    assert result.exit_code == 2
+    assert answer in one_line(result)

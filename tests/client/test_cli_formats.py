@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import wave
@@ -61,8 +62,10 @@ def check(data: bytes) -> None:
 def test_a_file_keeps_its_first_format(served: Served, run: Run, tmp_path: Path) -> None:
     path = tmp_path / "a.wav"
     with served(whole(changing())) as peer:
-        result = run("play", peer.url(), "-o", path)
-    assert (result.exit_code, result.output) == (0, "")
+        result = run("play", peer.url(), "-o", path, "--json")
+    assert result.exit_code == 0
+    last = json.loads(result.stdout.splitlines()[-1])
+    assert (last["samples"], last["seconds"]) == (88_000, 4.0)  # 16, 48, 8 and 16 thousand
     with wave.open(str(path)) as file:
         assert (file.getframerate(), file.getnchannels()) == (16000, 1)
         check(file.readframes(100_000))

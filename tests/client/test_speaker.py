@@ -5,8 +5,13 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import os
 import re
+import signal
+import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -17,7 +22,7 @@ from tenuto.cli.speaker import Speaker
 from tenuto.client import Trust, open_stream
 from tenuto.media import Frame
 from tenuto.wire import End, Format
-from tests.client.peer import AUDIO, frames, records, sentence, whole
+from tests.client.peer import AUDIO, Asked, Out, frames, records, sentence, whole
 from tests.client.shell import Run, Served, one_line
 from tests.support.soundcard import Card, FakeSounddevice
 
@@ -74,14 +79,28 @@ def test_the_line_on_a_terminal_tells_of_the_loudspeaker(
         assert part in shown
 
 
-def test_a_cut_silences_the_loudspeaker(
+def test_before_a_cut_is_an_error_what_came_is_heard(
     served: Served, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "sounddevice", FakeSounddevice(Card()))
-    with served(whole(records(Format(AUDIO, 0), *frames(9)))) as peer:
-        result = run("play", peer.url())
-    assert result.exit_code == 1
-    assert "without END" in one_line(result)
+    async def breaking(asked: Asked, out: Out) -> None:
+        await out.head()
+        await out.send(records(Format(AUDIO, 0), *frames(60)))
+        await asyncio.sleep(0.3)
+        await out.send(b"\xff" * 40)
+        await out.end()
+
+    for script, error in [
+        (whole(records(Format(AUDIO, 0), *frames(60))), "without END"),
+        (breaking, "tenuto: "),
+    ]:
+        fake = FakeSounddevice(Card(AUDIO.rate))
+        monkeypatch.setitem(sys.modules, "sounddevice", fake)
+        with served(script) as peer:
+            result = run("play", peer.url(), "--no-drift")
+        assert result.exit_code == 1
+        assert error in one_line(result)
+        heard = fake.samples.tobytes().strip(b"\0")
+        assert heard == b"".join(f.payload for f in frames(60)).strip(b"\0")
 
 
 def test_an_empty_stream_is_played(
@@ -130,3 +149,52 @@ def test_a_card_that_refuses_ends_the_command(
     assert "no loudspeaker for 16000 Hz and 1 channels: Device unavailable" in one_line(result)
     last = json.loads(result.stdout.splitlines()[-1])
     assert last["error"]["message"].startswith("no loudspeaker")
+
+
+HANGS = """
+import os, time
+_exit_handler = lambda: time.sleep(60)
+import atexit
+atexit.register(_exit_handler)
+os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # as sounddevice does around Pa_Initialize
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_a_card_that_hangs_when_it_is_looked_for_hangs_nobody(
+    tmp_path: Path, interrupted: bool
+) -> None:
+    (tmp_path / "sounddevice.py").write_text(HANGS, encoding="ascii")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", ""), os.getcwd()])
+    command = [sys.executable, "-m", "tenuto.cli", "play", "https://localhost:9/x"]
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path}
+    ) as play:
+        started = time.monotonic()
+        if interrupted:
+            time.sleep(2.0)
+            play.send_signal(signal.SIGINT)
+            assert play.wait(3) == 130
+        else:
+            assert play.wait(20) == 2
+            assert time.monotonic() - started > 5.0
+            assert play.stderr is not None
+            line = play.stderr.read()
+            assert line.startswith("tenuto: the loudspeaker did not open within 5 s. choose")
+
+
+def test_a_portaudio_that_does_not_begin_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "sounddevice.py").write_text("raise RuntimeError('Error initializing')", "ascii")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", ""), os.getcwd()])
+    command = [sys.executable, "-m", "tenuto.cli", "play", "https://localhost:9/x"]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+        timeout=20,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("tenuto: PortAudio does not begin: Error initializing. see")

@@ -137,9 +137,19 @@ def test_on_a_card_of_the_same_rate_every_sample_is_played(play: Play) -> None:
 
 
 def test_a_card_with_a_rate_of_its_own_gets_that(play: Play) -> None:
-    frames = tone(AUDIO, 3.0)
-    room = play(Card(44100, channels=(2,)), lambda room: whole(room, frames))
+    frames, delays = tone(AUDIO, 3.0), []
+
+    async def script(room: Room) -> None:
+        speaker = room.speaker()
+        await speaker.open()
+        await paced(speaker, frames)
+        await speaker.finish()
+        await asyncio.sleep(1.0)
+        delays.append(speaker.account.playout.delay)
+
+    room = play(Card(44100, channels=(2,)), script)
     (heard,) = room.library.heard
+    assert delays == [pytest.approx(0.5, abs=0.1)]  # the lead, also after the end
     assert (heard.rate, heard.channels) == (44100, 2)
     assert (heard.samples[:, 0] == heard.samples[:, 1]).all()
     assert len(sounding(heard)) / heard.rate == pytest.approx(3.0, rel=0.01)
@@ -232,6 +242,54 @@ def test_a_live_listener_is_not_late_for_ever_after_a_loss(play: Play, mode: str
     else:
         assert delays[0] > 3.0
         assert seconds == pytest.approx(7.0, rel=0.01)
+
+
+async def slowly(
+    call: Callable[[], T], within: float, late: Callable[[T], object] | None = None
+) -> T:
+    await asyncio.sleep(4.0)
+    return call()
+
+
+@pytest.mark.parametrize("mode", ["live", "gapless"])
+def test_a_live_listener_is_not_late_for_ever_after_a_slow_start(play: Play, mode: str) -> None:
+    async def script(room: Room) -> None:
+        speaker = Speaker(AUDIO, mode=mode, clock=room.loop.time, beside=slowly)  # type: ignore[arg-type]
+        opening = asyncio.create_task(speaker.open())
+        await asyncio.sleep(0)
+        await paced(speaker, tone(AUDIO, 7.0), lead=0.2)
+        await opening
+        delay = speaker.account.playout.delay
+        await speaker.finish()
+        fields = speaker.account.fields()["playout"]
+        assert fields["played"] + fields["left_out"] == 350
+        if mode == "live":
+            assert delay < 0.4
+            assert fields["left_out_ms"] == pytest.approx(4000, abs=300)
+        else:
+            assert delay > 3.5
+            assert fields["left_out"] == 0
+
+    room = play(Card(48000), script)
+    heard = room.library.heard[0]
+    assert len(sounding(heard)) / heard.rate == pytest.approx(
+        3.0 if mode == "live" else 7.0, abs=0.4
+    )
+
+
+def test_a_card_that_asks_for_a_second_at_once_is_no_lost_one(play: Play) -> None:
+    room = play(Card(48000, block=48000), lambda room: whole(room, tone(AUDIO, 6.0)))
+    assert not room.of(DeviceLost)
+    assert len(sounding(room.library.heard[0])) / 48000 == pytest.approx(6.0, rel=0.01)
+
+
+def test_a_card_without_channels_is_told_as_that(play: Play) -> None:
+    async def script(room: Room) -> None:
+        with pytest.raises(OperatorError, match="card has no channel to play on") as got:
+            await room.speaker().open()
+        assert "--output speech.wav" in got.value.remedy
+
+    play(Card(48000, channels=(0,)), script)
 
 
 def test_a_card_that_never_comes_back_is_an_error_within_ten_seconds(play: Play) -> None:
@@ -382,7 +440,7 @@ def test_underruns_of_the_buffer_are_told(play: Play) -> None:
         fields = speaker.account.fields()
         assert fields["playout"]["underruns"] == 1
         assert fields["playout"]["state"] == "ended"
-        assert fields["playout"]["concealed_samples"] > 0
+        assert fields["playout"]["concealed_ms"] > 0
 
     room = play(Card(48000), script)
     assert room.of(BufferUnderrun) == [BufferUnderrun(1)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
+from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -13,8 +15,11 @@ from tenuto.cli.device import DeviceShape
 from tenuto.cli.feed import Feed
 from tenuto.cli.fifo import Fifo
 from tenuto.cli.sinkclock import RateMeter, SinkClock
+from tenuto.cli.sinkevents import SinkAccount
+from tenuto.cli.tally import Made, Tally
+from tenuto.cli.together import together
 from tenuto.media import AudioFormat, Frame
-from tenuto.playout import Player, PlayoutMode, PlayoutSnapshot
+from tenuto.playout import Player, PlayoutMode
 
 
 def test_bytes_come_out_as_they_went_in() -> None:
@@ -99,31 +104,118 @@ async def test_what_comes_too_late_is_handed_over() -> None:
     assert results == [7]
 
 
-def fed(mode: PlayoutMode, latency: float, block: int, lead: float) -> PlayoutSnapshot:
+def fed(
+    mode: PlayoutMode,
+    latency: float,
+    block: int,
+    lead: float,
+    rate: int = 16000,
+    formats: Sequence[AudioFormat] = (AudioFormat(),),
+) -> SinkAccount:
     """A minute over a quiet path to a card that holds `latency` and takes `block` samples."""
-    audio, rng = AudioFormat(), random.Random(1)
-    player, now = Player(audio, mode=mode), 0.0
-    feed = Feed(player, audio, lambda: now)
-    feed.attach(DeviceShape("card", audio.rate, 1, latency))
+    rng = random.Random(1)
+    player, now = Player(formats[0], mode=mode), 0.0
+    feed = Feed(player, formats[0], lambda: now)
+    feed.attach(DeviceShape("card", rate, 1, latency))
     sequence, due = 0, 0.05
     while due < 60.0:
         arrival = max(0.0, sequence * 0.02 - lead) + rng.uniform(0, 0.001)
         if arrival <= due:
             now = max(now, arrival)
-            feed.insert([Frame(sequence, bytes(640), 320)], audio)
+            audio = formats[sequence // 500 % len(formats)]
+            feed.insert([Frame(sequence, bytes(audio.frame_size), audio.rate // 50)], audio)
             sequence += 1
         else:
             now = due
             feed.pull(block, latency, False)
-            due += block / audio.rate
-    return feed.snapshot()
+            due += block / rate
+    assert feed.failure is None
+    return SinkAccount(*feed.snapshot(), device=None, reopened=0, underflows=0)
 
 
 @pytest.mark.parametrize(("latency", "block"), [(0.0, 320), (0.06, 160), (0.1, 1024), (0.2, 3200)])
 def test_a_card_that_holds_sound_costs_a_live_listener_no_waits(latency: float, block: int) -> None:
-    snapshot = fed("live", latency, block, 0.2)
+    snapshot = fed("live", latency, block, 0.2).playout
     assert snapshot.underruns <= 1
     assert snapshot.delay < 0.08
-    gapless = fed("gapless", latency, block, 2.0)
+    gapless = fed("gapless", latency, block, 2.0).playout
     assert gapless.underruns == 0
     assert gapless.delay == pytest.approx(2.0, abs=0.15)
+
+
+@pytest.mark.parametrize("rate", [44100, 48000])
+@pytest.mark.parametrize("block", [100, 256, 441, 1023, 4410, 4999])
+def test_a_filter_that_gives_out_lumps_moves_no_time(rate: int, block: int) -> None:
+    """Clocks are exact: nothing is to be corrected, though reads come in bunches."""
+    gapless = fed("gapless", 0.1, block, 2.0, rate)
+    assert (gapless.made.shrunk, gapless.made.stretched) == (0.0, 0.0)
+    assert gapless.playout.underruns == 0
+    assert gapless.playout.drift_ppm == pytest.approx(0.0, abs=100)
+    assert gapless.playout.delay == pytest.approx(2.0, abs=0.15)
+    live = fed("live", 0.1, block, 0.2, rate)
+    assert live.playout.underruns == 0
+    assert live.playout.delay < 0.05
+    assert live.made.shrunk < 0.25  # the lead, once
+    assert live.made.stretched < 0.02
+
+
+@pytest.mark.parametrize("block", [256, 1023])
+def test_time_goes_on_evenly_from_format_to_format(block: int) -> None:
+    formats = [AudioFormat(16000), AudioFormat(24000), AudioFormat(48000, 2), AudioFormat(22050)]
+    account = fed("gapless", 0.1, block, 2.0, 44100, formats)
+    assert account.made.shrunk + account.made.stretched < 0.05
+    assert account.playout.underruns == 0
+    assert account.playout.delay == pytest.approx(2.0, abs=0.15)
+
+
+def test_samples_of_different_rates_are_counted_as_time() -> None:
+    tally = Tally(AudioFormat(16000))
+    snapshot = Player(AudioFormat()).snapshot(0.0)
+    first = replace(snapshot, concealed_samples=16000, shrunk_samples=160)
+    assert tally.of(first) == Made(1.0, 0.01, 0.0)
+    tally.change(first, AudioFormat(48000))
+    second = replace(first, concealed_samples=16000 + 48000, stretched_samples=480)
+    assert tally.of(second) == Made(2.0, 0.01, 0.01)
+    third = replace(second, concealed_samples=100_000)
+    tally.pass_over(third, AudioFormat(16000))
+    assert tally.of(third) == Made(1.0, 0.01, 0.0)
+    assert tally.of(replace(third, concealed_samples=116_000)) == Made(2.0, 0.01, 0.0)
+
+
+def test_what_a_live_listener_is_spared_is_not_counted_as_played() -> None:
+    audio, now = AudioFormat(), 0.0
+    feed = Feed(Player(audio, mode="live"), audio, lambda: now)
+    for n in range(200):
+        now = n * 0.02
+        feed.insert([Frame(n, bytes(640), 320)], audio)
+    feed.attach(DeviceShape("card", 16000, 1, 0.03))
+    feed.skip()
+    playout, made, left_out = feed.snapshot()
+    assert playout.played == playout.concealed == 0
+    assert 180 < left_out.played < 200
+    assert left_out.seconds == pytest.approx(left_out.played * 0.02, abs=0.3)
+    assert made == Made()
+    feed.pull(320, 0.03, False)
+    assert feed.snapshot()[0].played == 1
+    fields = SinkAccount(playout, made, left_out, None, 0, 0).fields()["playout"]
+    assert (fields["played"], fields["left_out"]) == (0, left_out.played)
+    assert fields["left_out_ms"] == pytest.approx(1000 * left_out.seconds)
+
+
+async def test_the_first_failure_ends_the_others() -> None:
+    ended = []
+
+    async def fails() -> None:
+        await asyncio.sleep(0)
+        raise ZeroDivisionError
+
+    async def waits() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append(True)
+
+    with pytest.raises(ZeroDivisionError):
+        await together(waits(), fails())
+    assert ended
+    await together(asyncio.sleep(0), asyncio.sleep(0.01))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -145,7 +146,7 @@ def test_live_on_the_card_is_as_long_as_it_says(
     """It nears its target by leaving out periods; the card is asked to hold less, too."""
     summary, samples = undisturbed(card, play, 4.0, "--mode", "live")
     playout = summary["playout"]
-    expected = 4.0 + (playout["stretched_samples"] - playout["shrunk_samples"]) / 16000
+    expected = 4.0 + (playout["stretched_ms"] - playout["shrunk_ms"]) / 1000
     assert pitch(samples) == pytest.approx(TONE, rel=0.005)
     if not disturbed(summary):  # it holds so little that a busy machine disturbs it every time
         assert len(samples) / RATE == pytest.approx(expected, abs=0.05)
@@ -201,3 +202,20 @@ def test_a_sound_server_that_stays_dead_ends_the_command(
     line = playing.process.stderr.read().splitlines()[-1]
     assert line.startswith("tenuto: the loudspeaker was lost (")
     assert "--output speech.wav" in line
+
+
+def test_a_sound_server_that_hangs_from_the_start_hangs_nobody(
+    card: PulseCard, play: Callable[..., Playing]
+) -> None:
+    card.freeze()
+    started = time.monotonic()
+    process = play(5.0).process
+    assert process.wait(20) == 2
+    assert time.monotonic() - started < 15
+    assert process.stderr is not None
+    line = process.stderr.read()
+    assert line.startswith("tenuto: the loudspeaker did not open within 5 s. choose another"), line
+    interrupted = play(5.0).process
+    time.sleep(2.0)
+    interrupted.send_signal(signal.SIGINT)
+    assert interrupted.wait(5) == 130

@@ -48,3 +48,11 @@ def test_where_ctrl_c_is_ignored_it_stays_ignored() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
     )
     assert done.stdout.splitlines()[-1] == "True"
+
+
+def test_a_file_does_not_wait_for_what_a_loudspeaker_needs() -> None:
+    code = "import sys, tenuto.cli.play, tenuto.cli.speak; print('numpy' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
+    )
+    assert done.stdout == "False\n"

@@ -60,6 +60,7 @@ NO_LIMITS = {
     "_RATE_STEP", "_UNKNOWN_LENGTH", "HEAD_SIZE", "_IN_DS64", "_HALF_POWER",
     "SEQUENCE_MODULUS", "_HALF", "MAX_VARINT", "_H3_NO_ERROR", "_TCP_NOTSENT_LOWAT",
     "_MARGIN", "_GAIN", "_LOOK", "_LATE", "_RIFF_SIZE",
+    "_TRIED", "_MODE", "_FLAGS", "_STDERR",
 }  # fmt: skip
 
 

@@ -1,14 +1,18 @@
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from bench.__main__ import BENCHES
-from bench.arrivals import PATHS
+from bench.arrivals import PATHS, path
 from bench.arrivals_optimum import constant_delay, segment_delay
+from bench.playout import judge
+from tenuto.playout import PlayoutMode
 
 ROOT = Path(__file__).parents[2]
 
@@ -86,17 +90,21 @@ def test_playout_compares_made_and_recorded_arrivals_with_the_optimum(tmp_path: 
         ),
         (RECORDING.encode(), "{} holds no two frames. record for longer"),
         (RECORDING.encode() + b"[0, 0, 100000]\n" * 21, "{} holds more than 2,000,000 frames"),
+        (
+            RECORDING.encode() + b"[0, 0, 5]\n[1e300, 5, 1]\n",
+            "{}:3: 1e+300 s is more than a day. record one with tenuto play --record-arrivals FILE",
+        ),
     ],
 )
 def test_playout_refuses_what_is_no_recording(
     tmp_path: Path, content: bytes | None, answer: str
 ) -> None:
-    path = tmp_path / "some.jsonl"
+    file = tmp_path / "some.jsonl"
     if content is not None:
-        path.write_bytes(content)
-    done = bench("playout", str(path))
+        file.write_bytes(content)
+    done = bench("playout", str(file))
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == answer.format(path) + "\n"
+    assert done.stderr == answer.format(file) + "\n"
 
 
 def test_other_benches_take_no_files() -> None:
@@ -137,3 +145,63 @@ def test_without_a_name_it_lists_what_there_is() -> None:
 def test_an_unknown_name_is_answered_with_the_nearest(name: str, answer: str) -> None:
     done = bench(name, "--quick")
     assert (done.returncode, done.stdout, done.stderr) == (2, "", answer)
+
+
+@pytest.mark.parametrize("mode", ["gapless", "live"])
+def test_a_recording_from_far_within_a_session_gives_the_same_figures(mode: PlayoutMode) -> None:
+    arrivals = path("gamma-30", 800, 7, 0.2)
+    far = [(at, (1 << 62) + sequence) for at, sequence in arrivals]
+    assert judge(far, mode) == judge(arrivals, mode)
+
+
+def test_how_far_a_long_recording_is_played_is_told() -> None:
+    parts: list[float] = []
+    judge(path("clean", 5000, 1), "gapless", parts.append)
+    assert parts == sorted(parts)
+    assert len(parts) >= 4
+    assert 0 < parts[0] < parts[-1] <= 1
+
+
+def test_ctrl_c_ends_a_bench_without_a_word() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "bench", "ring"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+        text=True,
+    ) as running:
+        time.sleep(2.0)
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=20)
+    assert (running.returncode, said) == (130, "")
+
+
+def test_a_reader_that_has_seen_enough_ends_a_bench_without_a_word() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "bench", "ring", "--quick"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+        text=True,
+    ) as running:
+        assert running.stdout is not None
+        running.stdout.close()
+        assert running.stderr is not None
+        said = running.stderr.read()
+    assert (running.returncode, said) == (1, "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="has no /dev/full")
+def test_a_full_disk_is_one_line() -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "bench", "ring", "--quick"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            cwd=ROOT,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "cannot write standard output: No space left on device\n"

@@ -6,6 +6,7 @@ import ctypes.util
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Callable
@@ -84,6 +85,11 @@ class PulseCard:
         )
         self._until(lambda: self._pactl("info").returncode == 0)
         self.add("first")
+
+    def freeze(self) -> None:
+        """It is there and answers nothing."""
+        assert self._daemon is not None
+        self._daemon.send_signal(signal.SIGSTOP)
 
     def kill(self) -> None:
         """Without a word, as when it crashes."""
