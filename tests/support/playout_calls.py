@@ -11,15 +11,21 @@ from dataclasses import dataclass, replace
 __all__ = [
     "COPIES",
     "CORNERS",
+    "HOLE",
+    "OUTAGE",
+    "PAUSES",
+    "STEPS",
     "Call",
     "Finish",
     "Insert",
     "Pull",
     "Stretch",
     "dry_again_and_again",
+    "gaps_at_the_edge",
     "long_walk",
     "pauses_at_the_edge",
     "rare_frames",
+    "shifts_at_the_edge",
     "skipped_to_the_end",
     "traffic",
 ]
@@ -117,7 +123,7 @@ def wander(rng: random.Random) -> Iterator[Stretch]:
         jitter = rng.choice([0.0, 0.002, 0.02, 0.06, 0.25])
         quiet = Stretch(rng.randrange(100, 1500), jitter, sink=rng.choice([1.0, 0.9995, 1.0005]))
         yield quiet
-        match rng.randrange(9):
+        match rng.randrange(11):
             case 0:
                 yield replace(quiet, frames=700, lost=0.6, jitter=0.3, doubled=0.1)
             case 1:
@@ -133,11 +139,16 @@ def wander(rng: random.Random) -> Iterator[Stretch]:
             case 5:
                 yield Stretch(20, clock=rng.choice([-1.5, -0.03, 0.03]))
             case 6:
-                yield Stretch(20, missing=rng.choice([1, 3, 30]))
+                yield Stretch(20, missing=rng.choice([1, 3, 30, 5_000]))
             case 7:
                 yield Stretch(20, absurd=1 << 50)
             case 8:
                 yield from dry_and_back(rng)
+            case 9:
+                for _ in range(8):
+                    yield replace(quiet, frames=rng.randrange(15, 90), shift=rng.uniform(0.1, 0.6))
+            case 10:
+                yield Stretch(rng.choice([4, 50]), lost=1.0)
 
 
 def dry_and_back(rng: random.Random) -> Iterator[Stretch]:
@@ -153,12 +164,16 @@ def dry_again_and_again(rng: random.Random) -> Iterator[Stretch]:
 
 
 def rare_frames() -> Iterator[Call]:
-    """Eighteen minutes of which one frame in thirty comes: enough for the weights to be cut."""
-    rng = random.Random(3)
+    """Eighteen minutes of which two frames in thirty come: enough for the weights to be cut.
+
+    The two are an interval, of which the second has the spread. As for cubes, few come very late.
+    """
+    rng = random.Random(0)
     for number in range(1_800):
-        # As for cubes, few come very late. The latest leave a pause of more than a second.
-        now = 5 + 0.6 * number + 0.6 * rng.random() ** 3
+        now = 5 + 0.6 * number
         yield Insert(30 * number, now)
+        now += 0.02 + 0.229 * rng.random() ** 3
+        yield Insert(30 * number + 1, now)
         yield Pull(now)
 
 
@@ -173,6 +188,25 @@ def skipped_to_the_end() -> list[Call]:
 def pauses_at_the_edge() -> list[Call]:
     """A second is no pause yet, and a microsecond more is one."""
     return [Insert(0, 1.0), Insert(1, 2.0), Insert(2, 3.000001)]
+
+
+def shifts_at_the_edge() -> list[Call]:
+    """Frames that are intervals each: 20 ms late is a step, and a microsecond less is none."""
+    moments = [1.0, 1.279999, 1.54, 1.8]
+    return [Insert(13 * number, now) for number, now in enumerate(moments)]
+
+
+def gaps_at_the_edge() -> list[Call]:
+    """A quarter of a second ends an interval, and a microsecond less does not.
+
+    The frame after it is late by all that the interval before was, or begins a new spread.
+    """
+    calls: list[Call] = []
+    for start, gap in [(0.0, 0.249999), (5.0, 0.25), (10.0, 0.24), (15.0, 0.26)]:
+        frame = round(start / 0.02)
+        calls += [Insert(frame, start), Insert(frame + 1, start + 0.12)]
+        calls += [Insert(frame + 2, start + 0.12 + gap), Insert(frame + 3, start + 0.4 + gap)]
+    return calls
 
 
 def long_walk(seed: int, start: int, calls: int = 20_000) -> Iterator[Call]:
@@ -196,5 +230,31 @@ CORNERS = [
     Stretch(1200, shift=0.02),
     Stretch(500),
 ]
+# The path grows for good by what is found within an interval, and by what only the window forgets.
+STEPS = [
+    Stretch(200),
+    Stretch(200, shift=0.08),
+    Stretch(200, jitter=0.004, shift=0.016),
+    Stretch(200, jitter=0.06),
+    Stretch(200, jitter=0.06, shift=0.08),
+    Stretch(200, shift=-0.08),
+]
+# The source pauses: what comes then may be all there is. Late frames have made the target high.
+PAUSES = [
+    Stretch(100, jitter=0.004),
+    *[Stretch(25, shift=0.3)] * 4,
+    Stretch(250, jitter=0.12),
+    *[Stretch(frames, jitter=0.01, shift=0.3) for frames in [37, 31, 28, 43]],
+    *[Stretch(40, shift=pause) for pause in [0.1, 0.12, 0.14, 0.16, 0.18, 0.2, 0.22, 0.24, 0.26]],
+]
+# For a second nothing comes: what was sent never does, or comes at once afterwards.
+OUTAGE = [
+    Stretch(150, jitter=0.01),
+    Stretch(50, lost=1.0),
+    Stretch(200, jitter=0.01),
+    Stretch(200, jitter=0.01, before=1.0),
+]
+# No buffer can hold it. Some of the frames behind it overflow, until nothing is held.
+HOLE = [Stretch(150), Stretch(150, missing=5_000), Stretch(100, before=0.5, missing=5_000)]
 # Second copies 8 s later, when about as many places were given up as are remembered.
 COPIES = [Stretch(60), Stretch(800, lost=0.9, doubled=0.2), Stretch(500)]

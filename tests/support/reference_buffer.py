@@ -34,19 +34,29 @@ class Arrival:
 
     time: int
     offset: int
-    base: int
-    """After it."""
+    delay: int
 
 
 @dataclass
 class Interval:
-    """The one that is open: it counts in the cell of its most delayed frame."""
+    """The one that is open, with all its frames."""
 
     opened: int
     number: int
     """How many came before it."""
     weight: int
-    cell: int = 0
+    arrivals: list[Arrival] = field(default_factory=list)
+
+    @property
+    def cell(self) -> int:
+        """That of its spread, which only grows."""
+        delays = [arrival.delay for arrival in self.arrivals]
+        spread = max(delays) - (min(delays) if min(delays) >= C["_SHIFT"] else 0)
+        return min(spread // C["CELL_TICKS"], C["CELLS"] - 1)
+
+    @property
+    def least(self) -> int:
+        return min(arrival.offset for arrival in self.arrivals)
 
 
 @dataclass
@@ -60,6 +70,8 @@ class Anchor:
     least: int | None = None
     value: int = 0
     ceiling: int = 0
+    followed: int = 0
+    """The time of the last turn that did."""
 
     def follow(self, now: int, base: int, position: int) -> None:
         begins = self.least is None
@@ -69,11 +81,17 @@ class Anchor:
         for old in [one for one in self.bases if one <= cell - C["_WINDOW_CELLS"]]:
             del self.bases[old]
         self.least = min(self.bases.values())
+        self.followed = now
         moved = self.least - (self.least if before is None else before)
         if begins or now < self.settled:
             self.value = self.ceiling = position - self.least
         elif abs(moved) > C["_JUMP"]:
             self.value = min(self.value - moved, self.ceiling)
+
+    def error(self, position: int) -> int:
+        if self.least is None or self.followed < self.settled:
+            return 0
+        return position - self.least - self.value
 
 
 class ReferenceBuffer:
@@ -89,7 +107,9 @@ class ReferenceBuffer:
         self.filling = True
         self.owed = 0
         self.counters = dict.fromkeys(COUNTERS, 0)
-        self.arrivals: list[Arrival] = []
+        self.offsets: list[tuple[int, int]] = []
+        """Those that the base is the least of, each with its time."""
+        self.base: int | None = None
         self.anchor: Anchor | None = None
         self.followed: int | None = None
         """The time of the last turn that followed the drift."""
@@ -118,8 +138,11 @@ class ReferenceBuffer:
             self.counters["duplicates"] += 1
             return False
         if sequence >= self.next + self.capacity:
-            self.counters["overflowed"] += 1
-            return False
+            if self.held or self.end is not None:
+                self.counters["overflowed"] += 1
+                return False
+            self.counters["skipped"] += sequence - self.next
+            self.next = sequence
         self.held.add(sequence)
         self.newest = max(self.newest, sequence)
         self._observe(sequence, now)
@@ -132,11 +155,7 @@ class ReferenceBuffer:
         now = _ticks(seconds)
         if self.end is not None and self.next >= self.end:
             return "ended", 0, 0
-        if (
-            self.filling
-            and self.end is None
-            and (not self.held or self._delay(now) < self._target())
-        ):
+        if self.filling and not self._may_go_on(now):
             return self._wait()
         skipped = self._end_wait() if self.filling else 0
         if self.end is not None and self.next >= self.end:
@@ -164,28 +183,24 @@ class ReferenceBuffer:
 
     def figures(self, seconds: float) -> dict[str, object]:
         """All that is to be compared, at this time."""
-        now, base = _ticks(seconds), self._base()
+        now = _ticks(seconds)
         return {
             "next": self.next,
             "depth": self.depth,
             "filling": self.filling,
             "target": self._target() / SECOND,
             "quantile": self.upper_edge / SECOND,
-            "base": None if base is None else base / SECOND,
+            "base": None if self.base is None else self.base / SECOND,
             "delay": self._delay(now) / SECOND,
             "excess": self._excess(now) / SECOND,
             "counters": self.counters,
         }
 
-    def _base(self) -> int | None:
-        return self.arrivals[-1].base if self.arrivals else None
-
     def _position(self, now: int) -> int:
         return now - self.next * FRAME
 
     def _delay(self, now: int) -> int:
-        base = self._base()
-        return 0 if base is None else self._position(now) - base
+        return 0 if self.base is None else self._position(now) - self.base
 
     def _target(self) -> int:
         return self.wanted - self.fallen
@@ -197,12 +212,20 @@ class ReferenceBuffer:
         if self.mode == "live":
             error = self._delay(now) - self._target() - C["_LIVE_MARGIN"]
             band = C["_LIVE_BAND"]
-        elif self.drift and self.anchor is not None and self.anchor.least is not None:
-            error = self._position(now) - self.anchor.least - self.anchor.value
+        elif self.drift and self.anchor is not None:
+            error = self.anchor.error(self._position(now))
             band = C["_DRIFT_BAND"]
         return error if abs(error) > band else 0
 
     # A turn's parts
+
+    def _may_go_on(self, now: int) -> bool:
+        if self.end is not None:
+            return True
+        if not self.held or self._delay(now) < self._target():
+            return False
+        behind = (self.depth - 1) * FRAME
+        return self.owed < C["_LONG_WAIT"] or behind >= min(self._target(), C["_HELD"])
 
     def _wait(self) -> tuple[str, int, int]:
         if self.counters["underruns"]:
@@ -228,50 +251,50 @@ class ReferenceBuffer:
         self.given_up = [*self.given_up, sequence][-C["_REMEMBERED"] :]
 
     def _follow(self, now: int) -> None:
-        base = self._base()
-        if self.mode != "gapless" or not self.drift or base is None:
+        if self.mode != "gapless" or not self.drift or self.base is None:
             return
         time = now if self.followed is None else max(now, self.followed)
         self.followed = time
         if self.anchor is None:
             self.anchor = Anchor(time + C["_SETTLING"])
-        self.anchor.follow(time, base, self._position(now))
+        self.anchor.follow(time, self.base, self._position(now))
 
     # An arrival's parts
 
     def _observe(self, sequence: int, seconds: float) -> None:
-        time = _ticks(seconds)
-        before = self.arrivals[-1] if self.arrivals else None
-        if before is not None:
-            time = max(time, before.time)
+        time, last = _ticks(seconds), self.interval
+        passed = 0
+        if last is not None:
+            time = max(time, last.arrivals[-1].time)
+            passed = time - last.arrivals[-1].time
         offset = time - sequence * FRAME
-        lately = self._lately(time)
-        delay = max(0, offset - min(lately)) if lately else 0
-        self.arrivals.append(Arrival(time, offset, min([*lately, offset])))
-        self._weigh(time, min(delay // C["CELL_TICKS"], C["CELLS"] - 1))
-        if before is not None:
-            self.fallen += (time - before.time) * C["_FALL"] // C["_FALL_TICKS"]
+        opens = last is None or time - last.opened >= C["_INTERVAL"] or passed >= C["_GAP"]
+        base = self._measure(time, passed, last if opens else None)
+        delay = 0 if base is None else max(0, offset - base)
+        self.offsets.append((time, offset))
+        self.base = offset if base is None else min(base, offset)
+        interval = self._open(time, last) if last is None or opens else last
+        interval.arrivals.append(Arrival(time, offset, delay))
+        self.interval = interval
+        self.upper_edge = (self._quantile(interval) + 1) * C["CELL_TICKS"]
+        self.fallen += passed * C["_FALL"] // C["_FALL_TICKS"]
         wanted = min(max(self.upper_edge, C["_FLOOR"]), C["_CAP"])
         self.wanted = max(self.wanted, wanted + self.fallen)
 
-    def _lately(self, time: int) -> list[int]:
-        """The offsets that a frame's delay at `time` is measured against."""
-        found = []
-        after = time
+    def _measure(self, time: int, passed: int, closed: Interval | None) -> int | None:
+        """The base that the delay of a frame is told by, which may close an interval."""
+        if passed > C["_PAUSE"]:
+            self.offsets = []
+            return None
         oldest = time // C["_BASE_CELL"] - C["_BASE_CELLS"]
-        for arrival in reversed(self.arrivals):
-            if after - arrival.time > C["_PAUSE"] or arrival.time // C["_BASE_CELL"] <= oldest:
-                break
-            found.append(arrival.offset)
-            after = arrival.time
-        return found
+        self.offsets = [one for one in self.offsets if one[0] // C["_BASE_CELL"] > oldest]
+        base = min((offset for _time, offset in self.offsets), default=None)
+        if closed is not None and base is not None and closed.least - base >= C["_SHIFT"]:
+            self.offsets = [(time, closed.least)]
+            return closed.least
+        return base
 
-    def _weigh(self, time: int, cell: int) -> None:
-        interval = self.interval
-        if interval is None or time - interval.opened >= C["_INTERVAL"]:
-            interval = self._open(time, interval)
-            self.interval = interval
-        interval.cell = max(interval.cell, cell)
+    def _quantile(self, interval: Interval) -> int:
         cells = list(self.cells)
         cells[interval.cell] += interval.weight
         whole, above = sum(cells), 0
@@ -279,7 +302,7 @@ class ReferenceBuffer:
         while lowest > 0 and (above + cells[lowest]) * C["_ABOVE"] <= whole:
             above += cells[lowest]
             lowest -= 1
-        self.upper_edge = (lowest + 1) * C["CELL_TICKS"]
+        return lowest
 
     def _open(self, time: int, last: Interval | None) -> Interval:
         if last is None:
