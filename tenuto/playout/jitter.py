@@ -20,6 +20,7 @@ PlayoutMode = Literal["gapless", "live"]
 _LIVE_MARGIN = 5_000
 _LIVE_BAND = 5_000
 _DRIFT_BAND = 10_000
+_FARTHEST = 4_320_000
 _LONG_WAIT = 5
 _HELD = 40_000
 
@@ -115,7 +116,8 @@ class JitterBuffer:
             counters.duplicates += 1
             return False
         if verdict is Verdict.OVERFLOW:
-            if self._store or self._end is not None:
+            far = frame.sequence - self._store.next > _FARTHEST
+            if self._store or self._end is not None or far:
                 # Its offset may be absurd: it must not become the base.
                 counters.overflowed += 1
                 return False

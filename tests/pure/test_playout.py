@@ -336,6 +336,14 @@ class TestBounds:
         assert sink.insert(9000) == [False]
         assert sink.buffer.counters.overflowed == 1
 
+    def test_a_hole_longer_than_a_day_is_a_lie(self) -> None:
+        sink = holding(0)
+        assert sink.pull(2) == [0, ""]
+        assert sink.insert(4_320_002, 1 << 50, 1) == [False, False, True]
+        sink.now += 0.1
+        assert sink.pull(2) == [1, ""]
+        assert sink.insert(4_320_003, 4_320_002) == [False, True]
+
     def test_filled_to_the_brim_it_keeps_what_plays_first(self) -> None:
         sink = Sink(100, capacity=8)
         assert sink.insert(*range(100, 112)) == [True] * 8 + [False] * 4

@@ -138,7 +138,8 @@ class ReferenceBuffer:
             self.counters["duplicates"] += 1
             return False
         if sequence >= self.next + self.capacity:
-            if self.held or self.end is not None:
+            absurd = sequence - self.next > C["_FARTHEST"]
+            if self.held or self.end is not None or absurd:
                 self.counters["overflowed"] += 1
                 return False
             self.counters["skipped"] += sequence - self.next
