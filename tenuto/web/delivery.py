@@ -13,6 +13,9 @@ from tenuto.web.plan import Plan
 
 __all__ = ["KEEPALIVE_AFTER", "Delivery", "DeliveryState"]
 
+_PATIENCE = 0.010
+"""Seconds by which a chunk may be late before it goes as it is."""
+
 KEEPALIVE_AFTER = 0.200
 """Seconds without a record after which a listener of records gets a sign of life."""
 
@@ -43,8 +46,9 @@ class Delivery:
     """One plan being carried out.
 
     `frames_per_chunk` is how many frames the door likes to send together, if the listener
-    has no wish; fewer are given only first of all, when no more will come and when `pull` is
-    asked for fewer. Where the listener has a wish, more are never given either.
+    has no wish; fewer are given only first of all, when no more will come, when the source
+    pauses and when `pull` is asked for fewer. Where the listener has a wish, more are never
+    given either.
     """
 
     def __init__(self, plan: Plan, *, frames_per_chunk: int) -> None:
@@ -58,6 +62,8 @@ class Delivery:
         self.silent = True
         """No frame has been given yet."""
         self._spoke_at = 0.0
+        self._gave_at = 0.0
+        """The beat at which frames were last given."""
 
     @property
     def frame_size(self) -> int:
@@ -97,6 +103,7 @@ class Delivery:
         frames = plan.host.take(plan.session, plan.cursor, most) if self._ripe(most) else []
         if frames:
             self.silent = False
+            self._gave_at = plan.host.beat
         try:
             body = plan.encoding.frames(frames) if frames else b""
         except CannotGoOn as end:
@@ -147,7 +154,12 @@ class Delivery:
         wanted = min(self._chunk, self.fitting, most)
         if session.done:
             wanted = min(wanted, session.end - cursor.next)
-        return session.due(cursor, self.plan.host.beat) >= wanted
+        beat = self.plan.host.beat
+        due = session.due(cursor, beat)
+        if due >= wanted:
+            return True
+        # A source that pauses must not keep the end of a word for its next one.
+        return due > 0 and beat - self._gave_at > self._chunk * FRAME_DURATION + _PATIENCE
 
     def _tail(self) -> bytes:
         session, cursor = self.plan.session, self.plan.cursor

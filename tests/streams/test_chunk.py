@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench.listening import listen
+from tenuto.client import Transport, Trust, open_stream
 from tenuto.media import Frame
 from tenuto.wire import Format, RecordDecoder
 from tests.conftest import StartServer
@@ -141,3 +142,27 @@ async def test_other_chunks_are_refused_by_name(
     assert answer.json["detail"].startswith("chunk = ")
     assert answer.json["remedy"] == "give 1 to 10 frames"
     assert server.host.tally.sessions_opened == 0
+
+
+@pytest.mark.parametrize("transport", ["quic", "tcp"])
+@pytest.mark.parametrize("chunk", [None, 5, 10])
+@pytest.mark.parametrize("lead", ["max", 2.0])
+async def test_a_source_that_pauses_keeps_no_frame_back(
+    transport: Transport,
+    chunk: int | None,
+    lead: float | str,
+    start_server: StartServer,
+    ca_file: Path,
+) -> None:
+    """The end of a word is not held for the next one."""
+    server = await start_server()
+    params: dict[str, str | int | float] = {"source": "counting", "block_after": 13, "lead": lead}
+    if chunk is not None:
+        params["chunk"] = chunk
+    url = f"https://localhost:{server.port}/v1/speak"
+    trust = Trust(cafile=ca_file)
+    async with (
+        asyncio.timeout(2.0),
+        open_stream(url, transport=transport, params=params, trust=trust) as stream,
+    ):
+        assert [(await anext(stream)).sequence for _ in range(13)] == list(range(13))
