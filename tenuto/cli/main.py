@@ -13,6 +13,7 @@ import click
 
 from tenuto import __version__
 from tenuto.cli.errors import OutputError
+from tenuto.cli.leaving import leave
 from tenuto.cli.place import shown
 from tenuto.cli.standard import is_full, silence, stand_in
 from tenuto.errors import OperatorError, RequestError, TenutoError
@@ -189,5 +190,9 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """The console script."""
-    cli.main()
+    try:
+        cli.main()
+    except SystemExit as end:
+        leave(end.code if isinstance(end.code, int) else 1)
+        raise
     raise AssertionError("a command ends the process")

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tenuto.cli.aside import Aside, aside
+from tenuto.cli.leaving import hurry
 from tenuto.errors import OperatorError
 
 __all__ = [
@@ -98,7 +99,8 @@ def hanging() -> OperatorError:
 
 
 def forget_at_exit() -> None:
-    """Let the process end though a device hangs: PortAudio would wait for it."""
+    """Let the process end though a device hangs, or opens: PortAudio would wait, or crash."""
+    hurry()
     # Not by an import, which would wait for the one that hangs.
     handler = getattr(sys.modules.get("sounddevice"), "_exit_handler", None)
     if handler is not None:

@@ -220,6 +220,9 @@ class Speaker:
                 )
         except TimeoutError:
             raise hanging() from None
+        except asyncio.CancelledError:
+            forget_at_exit()  # it goes on opening beside us
+            raise
         shape = self._device.shape
         count = 1 if self._opened is None else self._opened.count + 1
         self._opened = DeviceOpened(shape.name, shape.rate, shape.channels, shape.latency, count)
