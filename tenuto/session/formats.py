@@ -26,6 +26,7 @@ class Formats:
 
     def __init__(self, audio: AudioFormat, start: int) -> None:
         self._spans = [Span(start, audio)]
+        self._changes = 0
         self.newest = self._spans[0]
         self.largest = audio.frame_size
         """Bytes in the largest full frame of any span."""
@@ -49,7 +50,9 @@ class Formats:
             # No frame was ever of that format: nobody needs to hear of it.
             self._spans.pop()
         if not self._spans or self._spans[-1].audio != audio:
-            self._spans.append(Span(sequence, audio, newest.id + 1))
+            # Never an id twice: a listener may have been told of a format that came to nothing.
+            self._changes += 1
+            self._spans.append(Span(sequence, audio, self._changes))
         self._changed()
 
     def forget(self, first: int) -> None:

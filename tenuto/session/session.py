@@ -78,9 +78,9 @@ class Session:
         return self._formats.newest.audio
 
     @property
-    def reformatted(self) -> int:
-        """The first frame of the newest format: with nothing before it the session's first."""
-        return self._formats.newest.sequence
+    def newest_format(self) -> Span:
+        """The format of the newest frame and since when; changed, with another id."""
+        return self._formats.newest
 
     def format_at(self, sequence: int) -> Span:
         """The format of a frame that is held or comes next."""

@@ -87,7 +87,7 @@ class Records:
                 missing = frame.sequence - self._next
                 parts.append(self._encoder.gap(Gap(self._next, missing)))
                 self._next = frame.sequence
-            if self._session.reformatted > self._span.sequence:
+            if self._session.newest_format.id != self._span.id:
                 span = self._session.format_at(frame.sequence)
                 if span.id != self._span.id:
                     self._span = span
@@ -198,7 +198,7 @@ class _OneFormat:
 
     def of(self, frames: Sequence[Frame]) -> bytes:
         """Raises `CannotGoOn` where a new format cannot be converted here."""
-        if self._session.reformatted <= self._span.sequence and self._converter is None:
+        if self._session.newest_format.id == self._span.id and self._converter is None:
             return b"".join(frame.payload for frame in frames)
         parts: list[bytes] = []
         for frame in frames:

@@ -73,7 +73,7 @@ def test_a_session_holds_no_more_spans_than_frames() -> None:
     assert session.format_at(4999).audio == B
     assert session.format_at(4998).audio == A
     assert session.audio == B
-    assert session.reformatted == 4999
+    assert session.newest_format.sequence == 4999
 
 
 def test_larger_frames_count_in_the_footprint() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tenuto.errors import SourceError, TenutoError
 from tenuto.host import SessionHost
-from tenuto.media import AudioFormat, Frame
+from tenuto.media import AudioFormat, Frame, Piece
 from tenuto.session import Session
 from tenuto.sources import CountingSource
 from tenuto.web import Delivery, DeliveryState, Plan
@@ -154,3 +154,34 @@ async def test_a_delivery_tells_when_it_would_give_nothing(chunk: int) -> None:
     assert delivery.state is DeliveryState.BROKEN
     assert not delivery.waits()
     await host.close()
+
+
+def test_a_listener_that_was_told_of_a_format_without_frames_is_told_of_the_next() -> None:
+    """The source changes its mind between the listener's FORMAT and the first frame."""
+    mono, stereo, fast = AudioFormat(16000), AudioFormat(16000, 2), AudioFormat(48000)
+    for changes in ([stereo], [stereo, mono], [stereo, fast], [fast, mono, stereo, fast]):
+        session = Session("s" * 32, mono, 0.0)
+        for number, audio in enumerate(changes):
+            records = Records(session, cursor := session.attach("a", 0.0, lead=None))
+            decoder = RecordDecoder()
+            decoder.feed(records.begin(1))
+            if number == len(changes) - 1:
+                session.reformat(audio)
+                session.append(Piece(bytes(audio.frame_size), audio.samples_per_frame))
+                found = decoder.feed(records.frames(session.take(cursor, 0.0, 1)))
+                assert isinstance(found[0], Format)
+                assert found[0].audio == audio
+                assert isinstance(found[1], Frame)
+            session.reformat(audio)
+    session = Session("s" * 32, mono, 0.0)
+    session.append(Piece(bytes(640), 320))
+    session.reformat(stereo)
+    late = session.attach("late", 0.0, start=1, lead=None)
+    records, decoder = Records(session, late), RecordDecoder()
+    decoder.feed(records.begin(1))
+    session.reformat(mono)  # the span of one frame ago goes on
+    session.append(Piece(bytes(640), 320))
+    found = decoder.feed(records.frames(session.take(late, 0.0, 1)))
+    assert [type(record) for record in found] == [Format, Frame]
+    assert isinstance(found[0], Format)
+    assert found[0].audio == mono
