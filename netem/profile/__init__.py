@@ -1,0 +1,41 @@
+"""Profiles: what a path does, as values, and how a file says it. Pure."""
+
+from netem.profile.conditions import (
+    Answer,
+    Blackout,
+    Block,
+    Bottleneck,
+    Conditions,
+    Distribution,
+    Fades,
+    GilbertElliott,
+    Jitter,
+    Mtu,
+    Nat,
+    Police,
+    Profile,
+    RandomLoss,
+    Rate,
+    Schedule,
+    Way,
+)
+
+__all__ = [
+    "Answer",
+    "Blackout",
+    "Block",
+    "Bottleneck",
+    "Conditions",
+    "Distribution",
+    "Fades",
+    "GilbertElliott",
+    "Jitter",
+    "Mtu",
+    "Nat",
+    "Police",
+    "Profile",
+    "RandomLoss",
+    "Rate",
+    "Schedule",
+    "Way",
+]
