@@ -72,11 +72,10 @@ def test_order_is_kept_unless_the_profile_says_otherwise(
     numbers = [number for number, _ in found]
     assert len(numbers) == 5000
     assert (numbers != sorted(numbers)) is reordering
-    late = max(range(5000), key=lambda place: numbers[place] - place) if reordering else 0
-    assert (link.tally.reordered > 100) is reordering, late
+    assert (link.tally.reordered > 100) is reordering
     # No packet is early, however wide the spread.
     assert all(time >= TIMES[number] for number, time in found)
-    # Two by two in the order of their sending, the later of both is never reordered.
+    # Counted again: those due before one that was sent earlier.
     overtakers, highest = 0, -1.0
     for _, time in sorted(found):
         overtakers += time < highest
