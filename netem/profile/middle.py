@@ -62,7 +62,6 @@ def _moments(value: object) -> tuple[float, ...]:
     moments = tuple(MOMENT.read(each) for each in value)
     for earlier, later in pairwise(moments):
         if later <= earlier:
-            raise BadValueError(
-                f"{later:g} s does not come after {earlier:g} s", "put them in order"
-            )
+            what = f"{later:g} s does not come after {earlier:g} s"
+            raise BadValueError(what, "put them in order")
     return moments
