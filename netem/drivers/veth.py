@@ -21,9 +21,7 @@ class VethBed(LinkBed):
 
     kind = "packet"
 
-    def _attach(
-        self, undo: contextlib.ExitStack, ends: contextlib.ExitStack
-    ) -> tuple[int, int]:
+    def _attach(self, undo: contextlib.ExitStack, ends: contextlib.ExitStack) -> tuple[int, int]:
         middle = Namespace.new()
         # The pairs go with it, from the hosts too.
         undo.callback(middle.close)
