@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from typing import Final, Protocol
 
-from netem.errors import CannotImpair
+from netem.errors import ImpairmentError
 from netem.link import Endpoint, Flow, Packet, Path, PathTally
 from netem.profile import Answer, Profile, Way
 
@@ -65,7 +65,9 @@ class MemoryPath:
     ) -> None:
         reasons = supports(profile)
         if reasons:
-            raise CannotImpair(f"{profile.name}: {'; '.join(reasons)}; use the driver tun or veth")
+            raise ImpairmentError(
+                f"{profile.name}: {'; '.join(reasons)}; use the driver tun or veth"
+            )
         self.now = started
         self.client_address = client_address
         self.server_address = server_address
