@@ -14,7 +14,7 @@ from netem.cli.request import Request, ServeOrder
 from netem.cli.serving import InterruptedWaitError, end_server, wait_until_ready
 from netem.cli.summary import Outcome
 from netem.cli.terminal import kept_terminal
-from netem.drivers.linkbed import LinkBed
+from netem.drivers.bed import Bed
 from netem.errors import ImpairmentError
 from netem.kernel.contained import Contained, Program
 from netem.kernel.interfaces import set_sysctl
@@ -68,7 +68,7 @@ def run_behind_bed(request: Request, report: Report) -> int:
 
 class _Run:
     def __init__(
-        self, request: Request, bed: LinkBed, watch: SignalWatch, user: tuple[int, int] | None
+        self, request: Request, bed: Bed, watch: SignalWatch, user: tuple[int, int] | None
     ) -> None:
         self._request = request
         self._bed = bed
@@ -125,14 +125,14 @@ class _Run:
         return {**os.environ, **said}
 
 
-def _allow_ping(bed: LinkBed) -> None:
+def _allow_ping(bed: Bed) -> None:
     """To the command without privileges, too: nobody else is in that network."""
     with contextlib.suppress(ImpairmentError):
         group = os.getegid()
         set_sysctl(bed.client.namespace, "ipv4/ping_group_range", f"{group} {group}")
 
 
-def _announce(request: Request, bed: LinkBed) -> None:
+def _announce(request: Request, bed: Bed) -> None:
     where = "127.0.0.1" if request.localhost else bed.server.ipv4
     also = f" and {bed.server.ipv6}" if bed.server.ipv6 else ""
     click.echo(

@@ -51,7 +51,7 @@ class _Address(click.ParamType[tuple[str, int]]):
 @click.option("--seed", type=click.IntRange(0), help="The same seed, the same fates; else random.")
 @click.option(
     "--driver",
-    type=click.Choice(["auto", "tun", "veth", "relay"]),
+    type=click.Choice(["auto", "tun", "veth", "tc", "relay"]),
     default="auto",
     show_default=True,
     help="auto: the best that is possible here.",

@@ -37,6 +37,8 @@ class Namespace:
         """An empty one; this thread stays where it is."""
         with contextlib.closing(cls.current()) as home:
             try:
+                # Whether there is a way back is asked before leaving.
+                setns(home.fd, CLONE_NEWNET)
                 unshare(CLONE_NEWNET)
             except OSError as error:
                 raise ImpairmentError(

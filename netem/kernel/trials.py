@@ -8,8 +8,6 @@ import json
 import os
 import select
 import signal
-import socket
-import struct
 import subprocess
 import sys
 import time
@@ -21,7 +19,7 @@ from netem.kernel.ends import PacketEnd
 from netem.kernel.interfaces import configure, find_tool, make_veth, open_tun
 from netem.kernel.libc import CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, unshare
 from netem.kernel.namespaces import Namespace, become_root_of_own
-from netem.kernel.power import missing_capabilities
+from netem.kernel.power import ensure_power, lacking_power
 from netem.kernel.processes import die_with_parent, run_first
 
 __all__ = ["TRIALS", "main"]
@@ -29,29 +27,15 @@ __all__ = ["TRIALS", "main"]
 PATIENCE: Final = 5.0
 """Seconds for one trial."""
 
-SIOCGIFMTU: Final = 0x8921
-SIOCSIFMTU: Final = 0x8922
-
 
 class RefusedError(Exception):
     """In the words of whoever refused."""
 
 
 def _own_network() -> None:
-    missing = missing_capabilities()
-    if missing:
-        raise RefusedError(f"without {', '.join(missing)}")
-    # Asks for the privilege and changes nothing: lo is told the MTU that it has.
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        request = struct.pack("16s24x", b"lo")
-        told = _ioctl(any_socket, SIOCGIFMTU, request)
-        _ioctl(any_socket, SIOCSIFMTU, told)
-
-
-def _ioctl(any_socket: socket.socket, command: int, request: bytes) -> bytes:
-    import fcntl
-
-    return fcntl.ioctl(any_socket.fileno(), command, request)
+    lacking = lacking_power()
+    if lacking is not None:
+        raise RefusedError(lacking)
 
 
 def _network_namespace() -> None:
@@ -64,8 +48,7 @@ def _user_namespace() -> None:
 
 def _bed_namespace() -> Namespace:
     """A network where we may do as we like, the way that `run` gets one."""
-    if missing_capabilities():
-        become_root_of_own()
+    ensure_power(own_network=True)
     return Namespace.new()
 
 
