@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import signal
 import socket
@@ -161,7 +160,7 @@ def test_tcp_over_a_clear_link_is_not_retransmitted(make: Make, family: int) -> 
 
 def checksum(data: bytes) -> int:
     words = struct.unpack(f"!{(len(data) + 1) // 2}H", data + bytes(len(data) % 2))
-    total = sum(words)
+    total: int = sum(words)
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return total
@@ -243,20 +242,19 @@ def test_a_nat_gives_ports_of_its_own_and_good_checksums(make: Make, family: int
 
 @FAMILIES
 @pytest.mark.parametrize(
-    ("answer", "numbers"),
+    ("answer", "words"),
     [
-        (Answer.REJECT, {errno.ECONNREFUSED}),
-        (Answer.PROHIBIT, {errno.EHOSTUNREACH, errno.EACCES}),
+        (Answer.REJECT, "Connection refused"),
+        (Answer.PROHIBIT, "No route to host|Permission denied"),
     ],
 )
-def test_a_firewall_says_so(make: Make, family: int, answer: Answer, numbers: set[int]) -> None:
+def test_a_firewall_says_so(make: Make, family: int, answer: Answer, words: str) -> None:
     bed = make(Profile(name="blocked", block=Block(answer=answer)))
     with bound(bed.server, family) as server, bound(bed.client, family) as client:
         client.connect(server.getsockname())
         client.send(b"x")
-        with pytest.raises(OSError, match="") as refused:
+        with pytest.raises(OSError, match=words):
             client.recv(100)
-    assert refused.value.errno in numbers
     assert bed.tally().path.up.blocked == 1
 
 
