@@ -22,6 +22,7 @@ ORDER_RATE: Final = "10gbit"
 
 It fits the 32 bits in which every version of tc passes a rate.
 """
+LEAST_DELAY: Final = 1e-6
 LEAST_BUCKET: Final = 3_100
 """Bytes: two full frames with their link headers. Less, and tbf drops what is larger."""
 LARGEST_FRAME: Final = 1_600
@@ -52,7 +53,9 @@ def _add(device: str, place: str, handle: str, words: list[str]) -> Command:
 def _netem(conditions: Conditions) -> list[str]:
     words: list[str] = []
     if conditions.delay or conditions.jitter:
-        words += ["delay", span(conditions.delay), *_jitter(conditions.jitter)]
+        # tc refuses a distribution around no delay at all.
+        delay = max(conditions.delay, LEAST_DELAY) if conditions.jitter else conditions.delay
+        words += ["delay", span(delay), *_jitter(conditions.jitter)]
     words += _loss(conditions.loss)
     for word, fraction in (
         ("corrupt", conditions.corrupt),
