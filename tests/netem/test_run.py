@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -134,7 +135,8 @@ def test_localhost_is_the_servers(outer: Outer) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split()[1] == "127.0.0.1"
-    assert "20 packets" in done.stderr
+    # Twenty, and the ICMP errors for answers that came after the command had ended.
+    assert re.search(r"up: [23]\d packets", done.stderr)
 
 
 def test_localhost_in_the_callers_network(outer: Outer) -> None:
