@@ -190,6 +190,19 @@ def test_standard_input_reaches_the_command(outer: Outer) -> None:
     assert out.split() == [b"100000"]
 
 
+def test_the_command_has_its_callers_descriptors_and_none_of_ours(
+    outer: Outer, tmp_path: Path
+) -> None:
+    given = tmp_path / "given"
+    given.write_text("for the command")
+    before = ["sh", "-c", f'exec "$@" 7<{given}', "sh"]
+    done = outer.netem(
+        "run", "clear", "--", "sh", "-c", "cat <&7; echo; ls /proc/self/fd", before=before
+    )
+    # The last one is the folder that `ls` reads.
+    assert done.stdout.split("\n")[:-1] == ["for the command", "0", "1", "2", "3", "7"]
+
+
 def test_the_report_that_cannot_be_written_is_a_failure(outer: Outer) -> None:
     done = outer.netem("run", "clear", "--json", "/dev/full", "--", "true")
     assert done.returncode == 125

@@ -37,12 +37,21 @@ LINES = (
 
 
 def outcome(
-    *, up: WayTally | None = None, lateness: Lateness | None = None, **machinery: object
+    *,
+    up: WayTally | None = None,
+    lateness: Lateness | None = None,
+    behind: float = 0.0,
+    unread: int = 0,
+    write_errors: int = 0,
+    unscheduled: str | None = None,
 ) -> Outcome:
     tally = BedTally(
         path=PathTally(up=up or WayTally(link=PASSED), down=WayTally(link=Tally())),
         lateness=lateness or Lateness(count=1, p50=1e-4, p99=1e-3, max=0.1, mean=0.001),
-        **machinery,  # type: ignore[arg-type]
+        behind=behind,
+        unread=unread,
+        write_errors=write_errors,
+        unscheduled=unscheduled,
     )
     profile = Profile(name="mine", up=SIDE, down=SIDE)
     return Outcome(profile=profile, seed=7, driver="tun", status=0, seconds=12.0, tally=tally)
@@ -68,15 +77,14 @@ def test_every_fate_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("machinery", "words"),
+    ("said", "words"),
     [
-        ({"behind": LATE * 2}, "the emulator itself was up to 4.0 ms late"),
-        ({"unread": 3}, "3 packets were lost by the bed, not by the profile"),
-        ({"write_errors": 1}, "1 packet was not taken by the receiver's device"),
+        (outcome(behind=LATE * 2), "the emulator itself was up to 4.0 ms late"),
+        (outcome(unread=3), "3 packets were lost by the bed, not by the profile"),
+        (outcome(write_errors=1), "1 packet was not taken by the receiver's device"),
     ],
 )
-def test_figures_of_the_machine_are_told_apart(machinery: dict[str, float], words: str) -> None:
-    said = outcome(**machinery)
+def test_figures_of_the_machine_are_told_apart(said: Outcome, words: str) -> None:
     warnings = [line for line in as_lines(said) if line.startswith("warning: ")]
     assert len(warnings) == 1
     assert words in warnings[0]
