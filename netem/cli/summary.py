@@ -152,8 +152,10 @@ def warnings(tally: BedTally) -> Iterator[str]:
         yield f"warning: {_were(tally.unread)} lost by the bed, not by the profile"
     if overflowed:
         yield f"warning: {_were(overflowed)} above what the emulator holds under way"
-    if tally.write_errors:
-        yield f"warning: {_were(tally.write_errors)} not taken by the receiver's device"
+    # A turned bit may make a packet that no device takes.
+    refused = tally.write_errors - tally.path.up.link.corrupted - tally.path.down.link.corrupted
+    if refused > 0:
+        yield f"warning: {_were(refused)} not taken by the receiver's device"
 
 
 def as_json(outcome: Outcome) -> dict[str, object]:

@@ -381,3 +381,21 @@ def test_an_emulator_that_does_not_answer_is_ended(
     bed.close()
     with pytest.raises(ImpairmentError, match="gone before the last count"):
         bed.tally()
+
+
+def test_whatever_a_host_sends_the_emulator_lives(make: Make) -> None:
+    bed = make(Profile(name="all", up=Conditions(corrupt=0.5), nat=Nat(idle=30.0)))
+    with bed.client.entered():
+        raw = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM)
+    server, client = (bound(host, socket.AF_INET) for host in (bed.server, bed.client))
+    with raw, server, client:
+        for kind in (0x0800, 0x86DD, 0x0806):
+            for size in range(60):
+                for first in (b"", b"\x45", b"\x60", b"\xff"):
+                    with contextlib.suppress(OSError):
+                        to = (bed.client.interface, kind, 0, 0, bytes(6))
+                        raw.sendto(first + bytes(size), to)
+        for _ in range(200):
+            client.sendto(b"x" * 50, server.getsockname())
+    assert eventually(lambda: bed.tally().path.up.link.corrupted > 80)
+    bed.check()
