@@ -295,7 +295,7 @@ def test_an_emulator_that_died_is_never_taken_for_a_clear_link(make: Make) -> No
             time.sleep(0.001)
     with pytest.raises(ImpairmentError, match="The emulator is gone"):
         bed.tally()
-    ping = bed.client.popen(["ping", "-qc1", "-W1", bed.server.ipv4], stdout=subprocess.DEVNULL)
+    ping = bed.client.popen(["ping", "-qc1", "-W0.2", bed.server.ipv4], stdout=subprocess.DEVNULL)
     assert ping.wait() != 0
 
 

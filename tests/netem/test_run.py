@@ -38,7 +38,8 @@ ASK = (
 def test_the_status_is_the_commands(outer: Outer, command: tuple[str, ...], status: int) -> None:
     done = outer.netem("run", "loss5", "--seed", "4", "--", *command)
     assert done.returncode == status
-    assert f"loss5, seed 4, driver tun: 0.0 s, status {status}" in done.stderr
+    said = rf"netem: loss5, seed 4, driver tun: 0\.\d s, status {status}\n"
+    assert re.search(said, done.stderr)
     assert done.stdout == ""
 
 
@@ -108,14 +109,14 @@ def test_both_families_cross_the_link_and_are_counted(outer: Outer, tmp_path: Pa
 
 def test_the_same_seed_loses_the_same_with_every_driver(outer: Outer, tmp_path: Path) -> None:
     lost = []
-    for number, driver in enumerate(("tun", "veth", "tun")):
+    for number, driver in enumerate(("tun", "veth")):
         report = tmp_path / f"{number}.json"
         done = outer.netem(
             *("run", "loss20", "--seed", "11", "--driver", driver, "--json", str(report), "--"),
             *("ping", "-c", "60", "-i", "0.005", "-W", "0.3", "198.18.0.1"),
         )
         lost.append([line.split()[4] for line in done.stdout.splitlines() if "icmp_seq" in line])
-    assert lost[0] == lost[1] == lost[2]
+    assert lost[0] == lost[1]
     assert 20 < len(lost[0]) < 60
 
 
