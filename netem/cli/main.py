@@ -5,6 +5,7 @@ from typing import NoReturn
 
 import click
 
+from netem.cli.lines import lines_command
 from netem.cli.listing import list_profiles, show_profile
 from netem.cli.probing import probe_command
 from netem.cli.run import run
@@ -31,7 +32,7 @@ def cli() -> None:
     """Put any command behind a bad network: loss, delay, bottlenecks, blocked UDP, NAT."""
 
 
-for command in (list_profiles, probe_command, run, show_profile):
+for command in (lines_command, list_profiles, probe_command, run, show_profile):
     cli.add_command(command)
 
 
