@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from netem.errors import CannotImpair
+
 __all__ = ["Kernel", "MachineUnavailable", "fetch_kernel", "find_kernel", "find_tool", "missing"]
 
 META_PACKAGE: Final = "linux-image-cloud-amd64"
@@ -32,7 +34,7 @@ _DOWNLOAD_TIMEOUT: Final = 120.0
 _QUERY_TIMEOUT: Final = 30.0
 
 
-class MachineUnavailable(Exception):
+class MachineUnavailable(CannotImpair):
     """The machine cannot be made here; the text says what is absent and how to get it."""
 
 
