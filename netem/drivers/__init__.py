@@ -1,0 +1,1 @@
+"""What puts a profile between two programs: each driver another way."""

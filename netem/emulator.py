@@ -1,0 +1,179 @@
+"""The process that a path lives in: it moves packets between two descriptors, each at its time.
+
+Started by `netem.drivers.emulation`, which is the other end of the control socket. When that end
+closes, however it came to it, this process ends, and the devices with it.
+"""
+
+import gc
+import json
+import os
+import pickle
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from types import MappingProxyType
+from typing import Final
+
+from netem.kernel.ends import End, open_end
+from netem.kernel.processes import die_with_parent, run_first, sharpen_timers
+from netem.lateness import Histogram
+from netem.link.flows import read_flow
+from netem.link.icmp import icmp_error
+from netem.link.packet import Packet
+from netem.link.path import Path
+from netem.link.refusal import Refusal
+from netem.link.rewrite import with_client_port
+from netem.profile import Profile, Way
+
+__all__ = ["BATCH", "RESTART", "STOP", "TALLY", "Loop", "main", "read_only"]
+
+BATCH: Final = 64
+"""Packets taken from one side before what is due gets its turn again."""
+
+IDLE: Final = 1.0
+"""Seconds to sleep at most."""
+
+TALLY: Final = b"tally"
+RESTART: Final = b"restart"
+STOP: Final = b"stop"
+
+
+class Loop:
+    """Between the ends of a bed; a packet from one is offered to the path and leaves by the other.
+
+    Single-threaded and select-driven: the timers of asyncio end up to a millisecond late.
+    """
+
+    def __init__(
+        self, profile: Profile, seed: int, ends: Mapping[Way, End], control: socket.socket
+    ) -> None:
+        """`ends` by what they bring in: the client's end under `UP`."""
+        self._profile = profile
+        self._seed = seed
+        self._ends = dict(ends)
+        self._way_of = {end.fd: way for way, end in ends.items()}
+        self._exit_of = {way: ends[way.back] for way in ends}
+        self._control = control
+        self._watched = [control.fileno(), *self._way_of]
+        self.restart()
+
+    def restart(self) -> None:
+        self._path = Path(self._profile, self._seed, time.monotonic())
+        self._lateness = Histogram()
+        self._write_errors = 0
+        self._behind = 0.0
+        self._behind_since: dict[Way, float] = {}
+
+    def run(self) -> None:
+        """Until the control socket says stop or closes."""
+        control = self._control.fileno()
+        while True:
+            self._release()
+            readable, _, _ = select.select(self._watched, (), (), self._patience())
+            for fd in readable:
+                if fd != control:
+                    self._take(self._way_of[fd])
+                elif not self._obey():
+                    return
+
+    def _patience(self) -> float:
+        deadline = self._path.next_deadline()
+        if deadline is None:
+            return IDLE
+        return min(max(0.0, deadline - time.monotonic()), IDLE)
+
+    def _take(self, way: Way) -> None:
+        """Offer what came in at one end, up to a batch of it."""
+        read, offer = self._ends[way].read, self._path.offer
+        needs_flows = self._path.needs_flows
+        since = self._behind_since.get(way)
+        for _ in range(BATCH):
+            data = read()
+            now = time.monotonic()
+            if data is None:
+                self._behind_since.pop(way, None)
+                return
+            if since is not None and now - since > self._behind:
+                self._behind = now - since
+            flow = read_flow(data, way) if needs_flows else None
+            refusal = offer(way, Packet(data, len(data), flow), now)
+            if refusal is not None:
+                self._answer(way, refusal, now)
+        # More may be there, and have waited since this moment.
+        self._behind_since.setdefault(way, now)
+
+    def _answer(self, way: Way, refusal: Refusal, now: float) -> None:
+        """What a middle box says travels back under the conditions of that direction."""
+        message = icmp_error(refusal.packet.data, refusal.answer, refusal.mtu)
+        if message is not None:
+            self._path.offer(way.back, Packet(message, len(message)), now)
+
+    def _release(self) -> None:
+        """Hand on what is due; asked deadline by deadline, so that each lateness is known."""
+        path, nat = self._path, self._profile.nat is not None
+        while (due := path.next_deadline()) is not None and due <= time.monotonic():
+            for way, packet in path.pop_due(due):
+                data = packet.data
+                if nat and packet.flow is not None:
+                    data = with_client_port(data, way, packet.flow.client.port)
+                if not self._exit_of[way].write(data):
+                    self._write_errors += 1
+                self._lateness.add(time.monotonic() - due)
+
+    def _obey(self) -> bool:
+        """Do what the control socket says; whether to go on."""
+        order = self._control.recv(64)
+        if order == RESTART:
+            self.restart()
+        if order in (TALLY, STOP, RESTART):
+            self._control.send(json.dumps(self.tally()).encode())
+        return order in (TALLY, RESTART)
+
+    def tally(self) -> dict[str, object]:
+        return {
+            "path": asdict(self._path.tally()),
+            "lateness": self._lateness.summary(),
+            "behind": self._behind,
+            "write_errors": self._write_errors,
+            "unread": sum(end.unread() for end in self._ends.values()),
+        }
+
+
+def read_only(mapping: dict[str, str]) -> MappingProxyType[str, str]:
+    """What a pickled profile has its sources made by."""
+    return MappingProxyType(mapping)
+
+
+def main(arguments: list[str]) -> None:
+    """A process of its own: its control socket and its ends are open descriptors it is told."""
+    control_fd, kind, client_fd, server_fd, tied = arguments
+    for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # The one who started us decides when to end: it wants the counts first.
+        signal.signal(ignored, signal.SIG_IGN)
+    if tied == "tied":
+        die_with_parent()
+    control = socket.socket(fileno=int(control_fd))
+    if select.select([control], (), (), 0)[0]:
+        return
+    # From the process that started this one, over a pipe that nobody else can write to.
+    profile, seed = pickle.load(sys.stdin.buffer)  # noqa: S301
+    sharpen_timers()
+    unscheduled = run_first()
+    ends = {
+        Way.UP: open_end(kind, int(client_fd)),
+        Way.DOWN: open_end(kind, int(server_fd)),
+    }
+    loop = Loop(profile, seed, ends, control)
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        control.send(json.dumps({"unscheduled": unscheduled}).encode())
+        loop.run()
+    except (BrokenPipeError, ConnectionResetError):
+        # Nobody is left to tell.
+        os._exit(0)

@@ -1,0 +1,71 @@
+"""What stands at the entry of one direction: MTU, block, police and NAT, in this order."""
+
+from netem.link.firewall import FirstPackets, TokenBucket
+from netem.link.headers import UDP
+from netem.link.nat import Translation
+from netem.link.packet import Flow, Packet
+from netem.link.refusal import TOO_BIG, Refusal
+from netem.link.tally import Tally, WayTally
+from netem.profile import Answer, Mtu, Profile, Way
+
+__all__ = ["Gate"]
+
+
+class Gate:
+    def __init__(self, profile: Profile, way: Way, nat: Translation | None, started: float) -> None:
+        self._way = way
+        self._mtu: Mtu | None = profile.conditions(way).mtu
+        self._port = profile.udp_port
+        self._block = profile.block
+        self._first = FirstPackets(profile.block.first_packets if profile.block else 0)
+        self._bucket = TokenBucket(profile.police, started) if profile.police else None
+        self._nat = nat
+        self._blocked = self._policed = self._too_big = self._unbound = 0
+
+    def admit(self, packet: Packet, now: float) -> Packet | Refusal | None:
+        """The packet as the link takes it, with its flow as it is beyond a NAT; else why not.
+
+        None: it is gone, and nobody is told.
+        """
+        if self._mtu is not None and packet.size > self._mtu.size:
+            self._too_big += 1
+            return Refusal(TOO_BIG, packet, self._mtu.size) if self._mtu.answers else None
+        flow = packet.flow
+        if flow is None:
+            return packet
+        if self._looks_at(flow):
+            if self._block is not None and not self._first.passes(flow):
+                self._blocked += 1
+                answer = self._block.answer
+                return None if answer is Answer.DROP else Refusal(answer, packet)
+            if self._bucket is not None and not self._bucket.passes(packet.size, now):
+                self._policed += 1
+                return None
+        return packet if self._nat is None else self._translated(packet, flow, self._nat, now)
+
+    def _looks_at(self, flow: Flow) -> bool:
+        return flow.protocol == UDP and self._port in (None, flow.server.port)
+
+    def _translated(
+        self, packet: Packet, flow: Flow, nat: Translation, now: float
+    ) -> Packet | None:
+        if self._way is Way.UP:
+            return packet._replace(flow=nat.outward(flow, now))
+        inside = nat.inward(flow, now)
+        if inside is None:
+            self._unbound += 1
+            return None
+        return packet._replace(flow=inside)
+
+    @property
+    def forgotten(self) -> int:
+        return self._first.forgotten
+
+    def tally(self, link: Tally) -> WayTally:
+        return WayTally(
+            link=link,
+            blocked=self._blocked,
+            policed=self._policed,
+            too_big=self._too_big,
+            unbound=self._unbound,
+        )

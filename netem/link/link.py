@@ -1,0 +1,118 @@
+"""One direction of a path: packets go in, and come out late, out of order, twice or never."""
+
+from netem.link.blackouts import Blackouts
+from netem.link.bottleneck import Narrow, bottleneck
+from netem.link.copies import Corruption
+from netem.link.delay import Travel
+from netem.link.fades import Fading
+from netem.link.loss import Drops, packet_loss
+from netem.link.packet import Packet
+from netem.link.streams import stream
+from netem.link.tally import Tally
+from netem.link.transit import Transit
+from netem.profile import Conditions
+
+__all__ = ["Link"]
+
+_LOST, _FADED, _BLACKED_OUT = range(3)
+
+
+class Link:
+    """Give it packets as they come, take them as they are due; `now` never falls.
+
+    Each stage draws from a stream of its own, and loss comes first: which packets are lost, by
+    their number, depends on the seed alone, whatever else the conditions say.
+    """
+
+    def __init__(self, conditions: Conditions, seed: int | str, started: float) -> None:
+        self._filters = _filters(conditions, seed, started)
+        self._narrow: Narrow | None = None
+        if conditions.bottleneck is not None:
+            self._narrow = bottleneck(conditions.bottleneck, started)
+        self._delay = conditions.delay
+        self._travel: Travel | None = None
+        if conditions.jitter is not None or conditions.reorder:
+            self._travel = Travel(
+                conditions.delay,
+                conditions.jitter,
+                conditions.reorder,
+                stream(seed, "jitter"),
+                stream(seed, "reorder"),
+            )
+        self._corruption: Corruption | None = None
+        if conditions.corrupt:
+            self._corruption = Corruption(conditions.corrupt, stream(seed, "corrupt"))
+        self._duplicate = conditions.duplicate
+        self._duplicates = stream(seed, "duplicate")
+        overtaking = self._travel is not None and self._travel.overtaking
+        self._transit = Transit(overtaking=overtaking)
+        self._filtered = [0, 0, 0]
+        self._offered = self._delivered = self._queue_dropped = 0
+        self._overflowed = self._duplicated = 0
+        self._delay_total = 0.0
+
+    def offer(self, packet: Packet, now: float) -> None:
+        self._offered += 1
+        for drops, reason in self._filters:
+            if drops(now):
+                self._filtered[reason] += 1
+                return
+        leaves = now
+        if self._narrow is not None:
+            departure = self._narrow.departure(packet.size, now)
+            if departure is None:
+                self._queue_dropped += 1
+                return
+            leaves = departure
+        due = leaves + self._delay if self._travel is None else self._travel.due(leaves)
+        if self._corruption is not None:
+            packet = self._corruption.passes(packet)
+        self._send(packet, now, due)
+        if self._duplicate and self._duplicates() < self._duplicate:
+            self._duplicated += 1
+            self._send(packet, now, due)
+
+    def _send(self, packet: Packet, now: float, due: float) -> None:
+        if self._transit.add(due, packet):
+            self._delay_total += due - now
+        else:
+            self._overflowed += 1
+
+    def pop_due(self, now: float) -> list[Packet]:
+        """Remove and return those whose time has come, in the order in which they arrive."""
+        due = self._transit.pop_due(now)
+        self._delivered += len(due)
+        return due
+
+    def next_deadline(self) -> float | None:
+        return self._transit.next_deadline()
+
+    @property
+    def tally(self) -> Tally:
+        return Tally(
+            offered=self._offered,
+            delivered=self._delivered,
+            lost=self._filtered[_LOST],
+            faded=self._filtered[_FADED],
+            blacked_out=self._filtered[_BLACKED_OUT],
+            queue_dropped=self._queue_dropped,
+            overflowed=self._overflowed,
+            duplicated=self._duplicated,
+            corrupted=0 if self._corruption is None else self._corruption.corrupted,
+            reordered=0 if self._travel is None else self._travel.reordered,
+            in_flight=self._transit.packets,
+            delay_total=self._delay_total,
+        )
+
+
+def _filters(conditions: Conditions, seed: int | str, started: float) -> list[tuple[Drops, int]]:
+    """What may drop a packet before the bottleneck, in order, with the place of its count."""
+    filters: list[tuple[Drops, int]] = []
+    if conditions.loss is not None:
+        filters.append((packet_loss(conditions.loss, stream(seed, "loss")), _LOST))
+    if conditions.fades is not None:
+        spells, losses = stream(seed, "fades"), stream(seed, "faded")
+        filters.append((Fading(conditions.fades, spells, losses, started).drops, _FADED))
+    if conditions.blackouts:
+        filters.append((Blackouts(conditions.blackouts, started).drops, _BLACKED_OUT))
+    return filters
