@@ -3,13 +3,13 @@
 import json
 import socket
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from netem.child import python_argv
 from netem.errors import NetemError
-from netem.kernel.processes import die_with_parent
+from netem.kernel.processes import die_with_parent, parent_outlives_threads
 from netem.measure.plan import Plan, Recorded, read_record, write_plan
 from netem.measure.sockets import Address
 from netem.measure.statistics import Direction, describe
@@ -50,18 +50,19 @@ def measure_between(
     The server's peer may be None: then it answers to wherever the last packet came from, and
     begins with the first. `on_progress` is told how many packets of how many were sent.
     """
-    argv = [
-        *(sys.executable, "-m", "netem.measure.worker"),
+    argv = python_argv(
+        "netem.measure.worker",
         f"{client.fileno()},{server.fileno()}",
         json.dumps(peers),
         write_plan(plan),
-    ]
+    )
     with subprocess.Popen(
         argv,
         stdout=subprocess.PIPE,
         text=True,
         pass_fds=(client.fileno(), server.fileno()),
-        preexec_fn=die_with_parent,
+        # Two system calls and no lock: safe beside threads, too.
+        preexec_fn=die_with_parent if parent_outlives_threads() else None,  # noqa: PLW1509
     ) as process:
         assert process.stdout is not None
         last = ""

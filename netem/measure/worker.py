@@ -13,18 +13,18 @@ import time
 from dataclasses import dataclass, field
 from typing import Final
 
+from netem.kernel.processes import sharpen_timers
 from netem.measure.numbering import pack, unpack
 from netem.measure.plan import Plan, Record, Recorded, read_plan, write_record
 from netem.measure.sockets import Address, hear, send_unchecked
 from netem.measure.statistics import Arrival
 from netem.profile.conditions import Way
 
-__all__ = ["measure"]
+__all__ = ["main", "measure"]
 
 _DRAIN_EVERY: Final = 0.01
 _PROGRESS_EVERY: Final = 0.25
 _LATE: Final = 0.001
-_PR_SET_TIMERSLACK: Final = 29
 
 
 @dataclass(slots=True)
@@ -140,24 +140,14 @@ def _say_progress(client: _End, server: _End, plan: Plan) -> None:
     print(len(client.sent_at) + len(server.sent_at), 2 * plan.packets, flush=True)
 
 
-def _sharpen_timers() -> None:
-    """Sleep as short as asked: Linux rounds up by 50 us to save wakeups, unless told not to."""
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
-
-
-def _main() -> None:
+def main(arguments: list[str]) -> None:
+    """A process of its own: its sockets are open descriptors that it is told."""
     # Nothing here makes cycles, and a collection would show as a late packet.
     gc.disable()
-    _sharpen_timers()
-    descriptors, peers, plan = sys.argv[1:]
+    if sys.platform == "linux":
+        sharpen_timers()
+    descriptors, peers, plan = arguments
     first, second = (socket.socket(fileno=int(number)) for number in descriptors.split(","))
     to_server, to_client = json.loads(peers)
     addresses = ((to_server[0], to_server[1]), tuple(to_client) if to_client else None)
     print(write_record(measure((first, second), addresses, read_plan(plan))), flush=True)
-
-
-if __name__ == "__main__":
-    _main()

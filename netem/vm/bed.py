@@ -47,8 +47,9 @@ class VmBed:
         self._close_hosts()
 
     def _close_hosts(self) -> None:
-        self.client.close()
-        self.server.close()
+        for host in (self.client, self.server):
+            host.end_programs()
+            host.namespace.close()
 
     def __enter__(self) -> Self:
         return self

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from netem.errors import CannotImpair
+from netem.errors import ImpairmentError
 
 __all__ = ["Kernel", "MachineUnavailable", "fetch_kernel", "find_kernel", "find_tool", "missing"]
 
@@ -34,7 +34,7 @@ _DOWNLOAD_TIMEOUT: Final = 120.0
 _QUERY_TIMEOUT: Final = 30.0
 
 
-class MachineUnavailable(CannotImpair):
+class MachineUnavailable(ImpairmentError):
     """The machine cannot be made here; the text says what is absent and how to get it."""
 
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from netem.drivers.addresses import Subnet
 from netem.drivers.bed import Host
-from netem.errors import CannotImpair
+from netem.errors import ImpairmentError
 from netem.kernel.interfaces import configure, set_sysctl
 from netem.kernel.namespaces import Namespace
 from netem.vm.machine import mac_address
@@ -44,7 +44,7 @@ def open_tap(namespace: Namespace, name: str) -> int:
     except OSError as error:
         if descriptor >= 0:
             os.close(descriptor)
-        raise CannotImpair(f"TAP is refused here ({_TUN_DEVICE}: {error.strerror}).") from None
+        raise ImpairmentError(f"TAP is refused here ({_TUN_DEVICE}: {error.strerror}).") from None
     return descriptor
 
 
