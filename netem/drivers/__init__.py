@@ -1,1 +1,1 @@
-"""What puts a profile between two programs: each driver another way."""
+"""Ways to put packets through a path: each says which profiles it can apply, and what it hides."""

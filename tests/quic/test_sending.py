@@ -9,10 +9,11 @@ from aioquic.h3.connection import ErrorCode as H3Error
 from aioquic.h3.events import HeadersReceived
 from aioquic.quic.events import DatagramFrameReceived, StreamDataReceived
 
+from netem.profile import Blackout, Conditions, RandomLoss
 from tenuto.quic import Connection, Http3
 from tenuto.quic.connection import KEEP_ALIVE
 from tenuto.tls import DevPair
-from tests.support.virtual import VirtualPair
+from tests.support.virtual import VirtualPair, both_ways
 
 REQUEST = [
     (b":method", b"GET"),
@@ -53,14 +54,14 @@ def test_a_connection_that_only_receives_forgets_its_acks_thanks_to_pings(
 def test_an_idle_connection_is_left_to_sleep(dev_pair: DevPair) -> None:
     pair = VirtualPair(dev_pair)
     pair.run(2 * KEEP_ALIVE)
-    before = pair.sent["server"]
+    before = pair.server.sent
     pings = 0
     for _ in range(6):
         pings += pair.server.quic.keep_alive(pair.now, expecting=False)
         pair.transmit(pair.server)
         pair.run(1.0)
     assert pings == 0
-    assert pair.sent["server"] == before
+    assert pair.server.sent == before
 
 
 def test_expected_audio_keeps_a_silent_connection_alive(dev_pair: DevPair) -> None:
@@ -169,13 +170,10 @@ def live_again_after(pair: VirtualPair, outage: float) -> float:
         pair.client.quic.send_ping(0)
         pair.transmit(pair.client)
 
-    pair.loss = 0.02
     pair.client.on_event = on_event
     pair.every(0.020, frame, until=20.0)
     pair.every(1.0, ping, until=20.0)
-    pair.run(2.0)
-    with pair.outage():
-        pair.run(outage)
+    pair.run(2.0 + outage)
     ended = pair.now
     ping()
     pair.run(6.0)
@@ -185,7 +183,17 @@ def live_again_after(pair: VirtualPair, outage: float) -> float:
 @pytest.mark.parametrize("outage", [1.0, 3.0, 6.0])
 def test_audio_is_live_soon_after_an_outage(dev_pair: DevPair, outage: float) -> None:
     """Backed-off probes would wait for as long as the outage lasted."""
-    waits = [live_again_after(VirtualPair(dev_pair, seed=seed), outage) for seed in range(9)]
+    # The handshake and the first request have a second each, the frames two before the outage.
+    conditions = Conditions(
+        delay=0.030,
+        loss=RandomLoss(rate=0.02),
+        blackouts=(Blackout(start=4.0, length=outage),),
+    )
+    profile = both_ways(conditions)
+    waits = [
+        live_again_after(VirtualPair(dev_pair, profile=profile, seed=seed), outage)
+        for seed in range(9)
+    ]
     print(outage, sorted(waits))
     assert statistics.median(waits) < 0.75
 
@@ -206,7 +214,7 @@ def test_a_port_change_keeps_the_path_state_and_a_new_address_resets_it(
     assert server.smoothed_rtt == pytest.approx(0.060, abs=0.01)
 
     def move(address: tuple[str, int]) -> None:
-        pair.client.address = address
+        pair.path.client_address = address
         for _ in range(3):
             pair.client.quic.send_ping(0)
             pair.transmit(pair.client)
