@@ -82,7 +82,8 @@ def measure_between(
 
 
 def _judged(plan: Plan, recorded: Recorded) -> Measurement:
-    if recorded.overflowed:
+    # Where damaged packets are expected, the kernel counts among these the ones it threw away.
+    if recorded.overflowed and not plan.unchecked:
         raise MeasurementFailed(
             f"{recorded.overflowed} packets came faster than they were read: lower the rate"
         )

@@ -22,6 +22,8 @@ _SIGMAS: Final = 3.29
 DELAY_TOLERANCE: Final = 0.001
 """Of a median delay: what the emulator and the measuring may add."""
 _BATCHES: Final = 20
+_FEW: Final = 100
+"""Fewer packets do not make a median: the first of a path are slow, while caches are cold."""
 
 
 class Unit(StrEnum):
@@ -127,7 +129,7 @@ def _delay_rows(
     if delays is None:
         return []
     agrees = None
-    if expected.delay is not None:
+    if expected.delay is not None and direction.received >= _FEW:
         spare = DELAY_TOLERANCE
         if expected.delay_modelled:
             spare += _SIGMAS * math.hypot(median_spread(record), median_spread(model))

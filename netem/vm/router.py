@@ -5,6 +5,7 @@ a question, and none but the caller's is on the path.
 """
 
 import fcntl
+import ipaddress
 import os
 import struct
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ _TUNSETIFF: Final = 0x400454CA
 _IFF_TAP: Final = 0x0002
 _IFF_NO_PI: Final = 0x1000
 _IFF_VNET_HDR: Final = 0x4000
+_LENGTHS: Final = (31, 127)
 _SUBNET: Final = Subnet(0)
 """Each bed has namespaces of its own, so all may use the same."""
 
@@ -107,8 +109,10 @@ def _neighbour(
     device: str, peer: tuple[str, str], mac: str, own: tuple[str, str]
 ) -> Iterator[str]:
     """The way to `peer`, behind or at the hardware address `mac`."""
-    for address, source in zip(peer, own, strict=True):
-        yield f"route add {address} {device} src {source}"
+    for address, source, length in zip(peer, own, _LENGTHS, strict=True):
+        # Two addresses and not one, so that a longer route with an MTU may be added.
+        network = ipaddress.ip_network(f"{address}/{length}", strict=False)
+        yield f"route add {network} {device} src {source}"
         yield f"neighbour add {address} lladdr {mac} {device} nud permanent"
 
 
