@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from typing import Final, Protocol
 
-from netem.errors import CannotImpair
+from netem.errors import ImpairmentError
 from netem.link import Endpoint, Flow, Packet, Path, PathTally
 from netem.profile import Answer, Profile, Way
 
@@ -65,7 +65,9 @@ class MemoryPath:
     ) -> None:
         reasons = supports(profile)
         if reasons:
-            raise CannotImpair(f"{profile.name}: {'; '.join(reasons)}; use the driver tun or veth")
+            raise ImpairmentError(
+                f"{profile.name}: {'; '.join(reasons)}; use the driver tun or veth"
+            )
         self.now = started
         self.client_address = client_address
         self.server_address = server_address
@@ -74,6 +76,7 @@ class MemoryPath:
         self._peers = {Way.UP: client, Way.DOWN: server}
         self._calls: list[tuple[float, int, Callable[[], None]]] = []
         self._called = 0
+        self._handled = dict.fromkeys(Way, started - _PAST)
 
     def tally(self) -> PathTally:
         return self._path.tally()
@@ -118,7 +121,7 @@ class MemoryPath:
 
     def _timer_at(self, way: Way) -> float | None:
         timer = self._peers[way].next_timer()
-        return None if timer is None else max(timer, self.now) + _PAST
+        return None if timer is None else max(timer, self._handled[way]) + _PAST
 
     def _arrivals(self) -> None:
         for way, packet in self._path.pop_due(self.now):
@@ -137,8 +140,8 @@ class MemoryPath:
             heappop(self._calls)[2]()
 
     def _timer(self, way: Way) -> None:
-        peer = self._peers[way]
-        timer = peer.next_timer()
-        if timer is not None and timer + _PAST <= self.now:
-            peer.handle_timer(self.now)
+        due = self._timer_at(way)
+        if due is not None and due <= self.now:
+            self._handled[way] = self.now
+            self._peers[way].handle_timer(self.now)
             self.transmit(way)

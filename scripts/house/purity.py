@@ -1,21 +1,21 @@
-"""The pure packages, as the import contract in pyproject.toml names them."""
+"""The pure packages, as the import contracts in pyproject.toml name them."""
 
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-__all__ = ["PURE_CONTRACT", "pragmas", "pure_packages"]
+__all__ = ["PURE_CONTRACTS", "pragmas", "pure_packages"]
 
-PURE_CONTRACT = "pure-packages"
-"""The id of the contract: its sources are the one list of what is pure."""
+PURE_CONTRACTS = ("pure-packages", "netem-pure-packages")
+"""The ids of the contracts: their sources are the one list of what is pure."""
 
 
 def pure_packages(root: Path) -> list[str]:
     """Their dotted names."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = project["tool"]["importlinter"]["contracts"]
-    (contract,) = (each for each in contracts if each.get("id") == PURE_CONTRACT)
-    return [str(name) for name in contract["source_modules"]]
+    pure = [each for each in contracts if each.get("id") in PURE_CONTRACTS]
+    return [str(name) for contract in pure for name in contract["source_modules"]]
 
 
 def pragmas(root: Path, packages: Sequence[str]) -> list[str]:

@@ -15,7 +15,8 @@ type = [{directory = "feature"}, {directory = "fix"}]
 [tool.importlinter]
 contracts = [
     {id = "other", source_modules = ["c"]},
-    {id = "pure-packages", source_modules = ["a.b", "a.one"]},
+    {id = "pure-packages", source_modules = ["a.b"]},
+    {id = "netem-pure-packages", source_modules = ["a.one"]},
 ]
 """
 
