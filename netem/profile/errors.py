@@ -1,9 +1,11 @@
 """The one error of a profile: whose file, which key, what is wrong with it, what to do."""
 
+from netem.errors import NetemError
+
 __all__ = ["ProfileError"]
 
 
-class ProfileError(ValueError):
+class ProfileError(NetemError, ValueError):
     """A profile that cannot be used; its text is one line for whoever wrote the file."""
 
     def __init__(self, file: str, what: str, remedy: str, *, key: str | None = None) -> None:

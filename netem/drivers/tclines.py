@@ -1,0 +1,105 @@
+"""Lines of `tc`, `nft` and `ip` run in a namespace, and what the kernel counted by them."""
+
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from netem.errors import ImpairmentError
+from netem.kernel.interfaces import PATIENCE, find_tool
+from netem.kernel.namespaces import Namespace
+from netem.tc import HANDLE, TABLE, Command, shell
+
+__all__ = ["QueueCounts", "firewall_counts", "has_our_root", "queue_counts", "run_line"]
+
+_PACKAGE = {"tc": "iproute2", "ip": "iproute2", "nft": "nftables"}
+_NO_QDISC = "qdisc kind is unknown"
+
+
+def run_line(namespace: Namespace, command: Command) -> str:
+    """What the line printed. ImpairmentError with the kernel's own words when it is refused."""
+    name = command[0]
+    tool = find_tool(name)
+    if tool is None:
+        raise ImpairmentError(
+            f"There is no `{name}` here: install {_PACKAGE[name]}, or use the tun driver."
+        )
+    with namespace.entered():
+        done = subprocess.run(
+            [tool, *command[1:]],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE,
+            env={**os.environ, "LC_ALL": "C"},
+        )
+    if done.returncode != 0:
+        raise ImpairmentError(_refusal(command, done.stderr))
+    return done.stdout
+
+
+def _refusal(command: Command, stderr: str) -> str:
+    said = "; ".join(stderr.split("\n")).strip("; ") or "nothing"
+    if _NO_QDISC in said:
+        kind = next(word for word in ("netem", "tbf", "pfifo") if word in command)
+        return (
+            f"This kernel has no {kind}; it says to `{shell(command)}`: {said} "
+            f"Load it (modprobe sch_{kind}), or use the tun or veth driver."
+        )
+    return f"The kernel refused `{shell(command)}`: {said}"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCounts:
+    """Of one device: what left it, what its qdiscs dropped, and what is still in them."""
+
+    sent: int
+    lost: int
+    queue_dropped: int
+    waiting: int
+
+
+def queue_counts(namespace: Namespace, device: str) -> QueueCounts | None:
+    """None where our qdiscs are not."""
+    qdiscs = _qdiscs(namespace, device)
+    root = next((qdisc for qdisc in qdiscs if _is_ours(qdisc)), None)
+    if root is None:
+        return None
+    # Each qdisc counts the drops of those below it once more.
+    tbf = next((qdisc for qdisc in qdiscs if qdisc["kind"] == "tbf"), None)
+    queue_dropped = int(tbf["drops"]) if tbf else 0
+    return QueueCounts(
+        sent=int(root["packets"]),
+        lost=int(root["drops"]) - queue_dropped,
+        queue_dropped=queue_dropped,
+        waiting=int(root["qlen"]),
+    )
+
+
+def has_our_root(namespace: Namespace, device: str) -> bool:
+    return any(_is_ours(qdisc) for qdisc in _qdiscs(namespace, device))
+
+
+def _qdiscs(namespace: Namespace, device: str) -> Sequence[dict[str, Any]]:
+    command = ("tc", "-s", "-j", "qdisc", "show", "dev", device)
+    listed: list[dict[str, Any]] = json.loads(run_line(namespace, command) or "[]")
+    return listed
+
+
+def _is_ours(qdisc: dict[str, Any]) -> bool:
+    return bool(qdisc.get("root")) and qdisc.get("handle") == HANDLE
+
+
+def firewall_counts(namespace: Namespace) -> dict[str, int]:
+    """Packets by the comment of the rule that took them: `blocked up`."""
+    listed = json.loads(run_line(namespace, ("nft", "-j", f"list table inet {TABLE}")))
+    counts: dict[str, int] = {}
+    for item in listed["nftables"]:
+        rule = item.get("rule", {})
+        for part in rule.get("expr", []):
+            if "counter" in part:
+                comment = rule.get("comment", "")
+                counts[comment] = counts.get(comment, 0) + int(part["counter"]["packets"])
+    return counts

@@ -1,0 +1,25 @@
+#!/bin/sh
+# A good 4G line: 9 Mbit/s down, 1.5 up, 30 ms and some jitter each way, 0.2 % lost.
+#
+#   4g.sh [--print] TOWARD_CLIENT TOWARD_SERVER   on a router, its two devices
+#   4g.sh [--print] --client DEVICE               on the client: what leaves it
+#   4g.sh [--print] --server DEVICE               on the server: what leaves it
+#
+# --print shows the lines and runs none. clear.sh undoes them. The lines are those of the profile
+# 4g: python -m netem show 4g
+
+set -eu
+# shellcheck source=common.sh
+. "$(dirname "$0")/common.sh"
+
+begin "$@"
+
+# Delay, loss and order first; below them the rate, with a queue of 100 packets.
+to_server root handle 7e: netem limit 100000 delay 30ms 5ms distribution normal loss 0.2% rate 10gbit
+to_server parent 7e:1 handle 7f: tbf rate 1.5mbit burst 3100 limit 160000
+to_server parent 7f:1 handle 80: pfifo limit 100
+to_client root handle 7e: netem limit 100000 delay 30ms 5ms distribution normal loss 0.2% rate 10gbit
+to_client parent 7e:1 handle 7f: tbf rate 9mbit burst 3100 limit 160000
+to_client parent 7f:1 handle 80: pfifo limit 100
+
+finish

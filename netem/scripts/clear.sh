@@ -1,0 +1,31 @@
+#!/bin/sh
+# Takes away what the scripts here have put there, and nothing else: root qdiscs with our handle,
+# 7e:, and the nft table inet tenuto_netem. Run it as often as you like.
+#
+#   clear.sh [--print] [DEVICE...]
+#
+# Without a device it looks on all of them. --print shows the lines and runs none.
+
+set -eu
+# shellcheck source=common.sh
+. "$(dirname "$0")/common.sh"
+
+devices=
+for word in "$@"; do
+    case $word in
+        --help | -h) help ;;
+        --print) print=yes ;;
+        -*) fail "there is no option $word, see --help" 2 ;;
+        *) devices="$devices $word" ;;
+    esac
+done
+[ "$(id -u)" = 0 ] || fail 'needs root, also to look'
+if command -v tc > /dev/null; then
+    all=$(tc qdisc show | sed -n "s/^qdisc \(netem\|tbf\) $ours dev \([^ ]*\) root .*/\2/p")
+    for device in ${devices:-$all}; do
+        has_device "$device" || fail "there is no device $device here; ip link lists them"
+        if is_ours "$device"; then run tc qdisc del dev "$device" root handle "$ours"; fi
+    done
+fi
+if has_table; then run nft "delete table inet $table"; fi
+[ "$print" = yes ] || echo "$script: nothing of ours is left${devices:+ on$devices}"
