@@ -8,14 +8,13 @@ import socket
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import netem
 from netem.drivers.report import BedTally
 from netem.emulator import RESTART, STOP, TALLY, read_only
 from netem.errors import ImpairmentError
+from netem.kernel.fresh import python_running
 from netem.kernel.processes import parent_outlives_threads
 from netem.profile import Profile
 
@@ -33,13 +32,6 @@ def _reduce(mapping: MappingProxyType[str, str]) -> tuple[object, tuple[dict[str
 
 # Python pickles no read-only mapping, and a profile's sources are one.
 copyreg.pickle(MappingProxyType, _reduce)  # type: ignore[arg-type]
-
-# The caller's folder may hold a `random.py`: only our own package is looked for in other places
-# than the interpreter's.
-_BOOT = (
-    "import sys; sys.path.insert(0, sys.argv[1]); import netem; sys.path.pop(0); "
-    "from netem.emulator import main; main(sys.argv[2:])"
-)
 
 
 class Emulation:
@@ -63,15 +55,19 @@ class Emulation:
             raise
 
     def _start(self, arguments: list[str], fds: Sequence[int]) -> subprocess.Popen[bytes]:
-        home = str(Path(netem.__file__).parents[1])
-        return subprocess.Popen(
-            [sys.executable, "-P", "-c", _BOOT, home, *arguments],
-            pass_fds=fds,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=self._words,
-            start_new_session=True,
-        )
+        try:
+            return subprocess.Popen(
+                python_running("netem.emulator", *arguments),
+                pass_fds=fds,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=self._words,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise ImpairmentError(
+                f"The emulator cannot be started: {sys.executable}: {error.strerror}."
+            ) from None
 
     def _hand_over(self, profile: Profile, seed: int) -> None:
         assert self.process.stdin is not None

@@ -1,7 +1,7 @@
 """What a bed did: the path's own counts, and how true the machinery was to them."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from netem.link.tally import PathTally, Tally, WayTally
@@ -23,7 +23,7 @@ class Lateness:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BedTally:
     path: PathTally
-    lateness: Lateness
+    lateness: Lateness = field(default_factory=Lateness)
     behind: float = 0.0
     """Seconds that a packet may have waited, at worst, before the emulator took it."""
     write_errors: int = 0

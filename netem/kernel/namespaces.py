@@ -37,6 +37,8 @@ class Namespace:
         """An empty one; this thread stays where it is."""
         with contextlib.closing(cls.current()) as home:
             try:
+                # Whether there is a way back is asked before leaving.
+                setns(home.fd, CLONE_NEWNET)
                 unshare(CLONE_NEWNET)
             except OSError as error:
                 raise ImpairmentError(
@@ -94,15 +96,16 @@ class Namespace:
 
 
 def become_root_of_own() -> None:
-    """Move this process into a user namespace of its own, where it may make network namespaces.
+    """Move this process into a user namespace of its own, and an empty network that belongs to it.
 
-    For good, and for a process of one thread. It has no power over the network it came from.
+    There it may make more of them. For good, and for a process of one thread.
     """
     user, group = os.geteuid(), os.getegid()
     if threading.active_count() > 1:
         raise ImpairmentError("Only a process of one thread can enter a user namespace.")
     try:
-        unshare(CLONE_NEWUSER)
+        # The network goes along, for there would be no way back to one of the user left behind.
+        unshare(CLONE_NEWUSER | CLONE_NEWNET)
         map_ids(inside=(0, 0), outside=(user, group))
     except OSError as error:
         raise ImpairmentError(

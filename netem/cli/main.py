@@ -1,0 +1,62 @@
+"""The commands, and what their exit statuses mean."""
+
+import sys
+from typing import NoReturn
+
+import click
+
+from netem.cli.listing import list_profiles, show_profile
+from netem.cli.probing import probe_command
+from netem.cli.run import run
+from netem.errors import NetemError
+from netem.profile.errors import ProfileError
+
+__all__ = ["COULD_NOT", "main"]
+
+COULD_NOT = 125
+"""As `timeout`, `env` and `docker run` have it: we failed, not the command."""
+
+EPILOG = """\b
+Exit status of `run`:
+  the command's own; 128 and the signal's number if one killed it
+  125  the conditions could not be made, or did not last: nothing was measured
+  126  the command could not be executed
+  127  there is no such command
+  2    wrong usage, or a profile that is none
+"""
+
+
+@click.group(epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+def cli() -> None:
+    """Put any command behind a bad network: loss, delay, bottlenecks, blocked UDP, NAT."""
+
+
+for command in (list_profiles, probe_command, run, show_profile):
+    cli.add_command(command)
+
+
+def main() -> NoReturn:
+    """Every expected failure is one line on standard error."""
+    try:
+        status = cli.main(prog_name="python -m netem", standalone_mode=False)
+    except click.exceptions.Abort:
+        _leave("interrupted", 130)
+    except KeyboardInterrupt:
+        _leave("interrupted", 130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except ProfileError as error:
+        _leave(str(error), 2)
+    except NetemError as error:
+        _leave(str(error), COULD_NOT)
+    except BrokenPipeError:
+        # Whoever read the list has had enough of it.
+        sys.stderr.close()
+        sys.exit(0)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _leave(words: str, status: int) -> NoReturn:
+    click.echo(f"netem: {words}", err=True)
+    sys.exit(status)
