@@ -57,7 +57,8 @@ class Catalogue:
         beside = None if asking is None else _folder_of(asking)
         if _is_path(name):
             return _from_path(Path(name) if beside is None else beside / name, asking)
-        for folder in (beside, self._folder):
+        own = () if asking is not None and beside is None else (beside, self._folder)
+        for folder in own:
             if folder is not None and (folder / f"{name}{SUFFIX}").exists():
                 return _from_path(folder / f"{name}{SUFFIX}", asking)
         if name not in _stems(self._built_in.iterdir()):

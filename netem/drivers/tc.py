@@ -63,9 +63,9 @@ class TcBed:
             undo.callback(here.close)
             claim = Claim(there)
             undo.callback(claim.close)
-            # The pairs go with it, from the hosts too.
             self.router = Namespace.new()
             undo.callback(self.router.close)
+            undo.callback(self._part)
             net, six = claim.subnet, has_ipv6(there)
             self.client = Host(
                 namespace=here,
@@ -117,6 +117,12 @@ class TcBed:
         neighbours = [f"neigh replace {each} {_at(name, name)}" for each in _addresses(host)]
         own = _router_addresses(host, name)
         configure(self.router, [*_quiet(name, _MAC[f"router-{name}"]), *own, *routes, *neighbours])
+
+    def _part(self) -> None:
+        """The pairs would go with the router, but later: the kernel takes its time over it."""
+        for name in (HOP.to_client, HOP.to_server):
+            with contextlib.suppress(ImpairmentError):
+                configure(self.router, [f"link delete dev {name}"])
 
     def _forward(self, six: bool) -> None:
         set_sysctl(self.router, "ipv4/ip_forward", "1")

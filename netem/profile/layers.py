@@ -102,13 +102,20 @@ def _chain(document: Document, lookup: Lookup) -> list[Document]:
 
 def _check_top(document: Document) -> None:
     for key in document.values:
-        if key not in TOP:
+        if key in TOP:
+            continue
+        places = [section for section, keys in SECTIONS.items() if key in keys]
+        if places:
+            tables = " or ".join(f"[{section}]" for section in places)
             raise ProfileError(
-                document.file,
-                f"there is no such key{nearest(key, [*TOP, *_places(key)])}",
-                f"the tables are {', '.join(f'[{name}]' for name in SECTIONS)} and [source]",
-                key=key,
+                document.file, "it stands outside of a table", f"put it below {tables}", key=key
             )
+        raise ProfileError(
+            document.file,
+            f"there is no such key{nearest(key, TOP)}",
+            f"the tables are {', '.join(f'[{name}]' for name in SECTIONS)} and [source]",
+            key=key,
+        )
 
 
 def _summary(document: Document) -> str:
@@ -121,11 +128,6 @@ def _summary(document: Document) -> str:
             key="summary",
         )
     return summary
-
-
-def _places(key: str) -> list[str]:
-    """Where a key that was written outside its table belongs: `both.delay`."""
-    return [f"{section}.{key}" for section, keys in SECTIONS.items() if key in keys]
 
 
 def _section(document: Document, section: str, sources: Mapping[str, str]) -> Layer:

@@ -158,7 +158,8 @@ def _changes(checker: _Checker) -> Outcome:
 def _shell(checker: _Checker) -> Outcome:
     scripts = sorted(
         path
-        for path in (*(checker.root / "scripts").iterdir(), *(checker.root / ".ci").iterdir())
+        for folder in ("scripts", ".ci", "netem/scripts")
+        for path in (checker.root / folder).iterdir()
         if path.is_file() and (path.suffix == ".sh" or path.read_bytes().startswith(b"#!/bin/"))
     )
     folder = checker.environment.python.parent

@@ -1,0 +1,205 @@
+"""The scripts for a real router: the lines of the profiles, and no trace of a failure."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from netem.catalogue import Catalogue
+from netem.tc import Hop, plan, shell
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="tc and nft are Linux")
+
+SCRIPTS = Path(__file__).parents[2] / "netem" / "scripts"
+PROFILES = {
+    ("loss5.sh",): "loss5",
+    ("burst.sh",): "loss5-burst",
+    ("jitter.sh",): "jitter",
+    ("4g.sh",): "4g",
+    ("block-udp443.sh", "drop"): "udp-blocked-drop",
+    ("block-udp443.sh", "reject"): "udp-blocked-reject",
+    ("block-udp443.sh", "prohibit"): "udp-blocked-prohibit",
+    ("block-udp443.sh", "first-packet"): "udp-blocked-first-packet",
+    ("block-udp443.sh", "after-handshake"): "udp-blocked-after-handshake",
+    ("block-udp443.sh", "throttle"): "udp-blocked-throttled",
+}
+HOPS = {
+    ("rc", "rs"): Hop(to_client="rc", to_server="rs"),
+    ("--server", "eth0"): Hop(to_client="eth0"),
+    ("--client", "eth0"): Hop(to_server="eth0"),
+}
+PAIRS = "ip link add rc type veth peer name c0; ip link add rs type veth peer name s0\n"
+
+
+def run(*words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    command = [str(SCRIPTS / words[0]), *words[1:]]
+    return subprocess.run(command, capture_output=True, text=True, check=check, timeout=30)
+
+
+def in_namespace(text: str) -> str:
+    """Both streams of shell lines run as root of a new network namespace, scripts on the path."""
+    command = ["unshare", "--net", "sh", "-c", f'PATH="{SCRIPTS}:$PATH:/usr/sbin:/sbin"\n{text}']
+    if subprocess.run(["unshare", "--net", "true"], capture_output=True, check=False).returncode:
+        command[1:1] = ["--map-root-user"]
+        if subprocess.run([*command[:3], "true"], capture_output=True, check=False).returncode:
+            pytest.skip("no network namespace can be made here")
+    done = subprocess.run(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def has_netem() -> bool:
+    return "unknown" not in in_namespace("tc qdisc add dev lo root netem delay 1ms")
+
+
+needs_nft = pytest.mark.skipif(
+    shutil.which("nft", path="/usr/sbin:/sbin:/usr/bin") is None, reason="no nft here"
+)
+
+
+@pytest.mark.parametrize("devices", HOPS, ids=" ".join)
+@pytest.mark.parametrize("words", PROFILES, ids=" ".join)
+def test_the_lines_are_those_of_the_profile(
+    words: tuple[str, ...], devices: tuple[str, str]
+) -> None:
+    printed = run(*words, "--print", *devices).stdout.splitlines()
+    made = plan(Catalogue().load(PROFILES[words]), HOPS[devices], udp_port=443)
+    assert printed == [shell(command) for command in made.apply]
+
+
+def test_every_script_is_covered() -> None:
+    names = {path.name for path in SCRIPTS.glob("*.sh")} - {"common.sh", "clear.sh"}
+    assert names == {words[0] for words in PROFILES}
+
+
+@pytest.mark.parametrize("path", sorted(SCRIPTS.glob("*.sh")), ids=lambda path: path.name)
+def test_shellcheck_finds_nothing(path: Path) -> None:
+    tool = Path(sys.executable).with_name("shellcheck")
+    done = subprocess.run(
+        [tool, "--external-sources", "--source-path=SCRIPTDIR", path],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("name", sorted({words[0] for words in PROFILES} | {"clear.sh"}))
+def test_help_is_the_comment_on_top(name: str) -> None:
+    told = run(name, "--help").stdout
+    assert f"  {name} " in told
+    assert "--print" in told
+    assert "#" not in told
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("loss5.sh",), "name two devices"),
+        (("loss5.sh", "rc"), "a router needs both devices"),
+        (("loss5.sh", "rc", "rs", "third"), "one device too many: third"),
+        (("loss5.sh", "rc", "rc"), "must differ"),
+        (("loss5.sh", "--speed"), "there is no option --speed"),
+        (("loss5.sh", "--client"), "--client needs the name of a device"),
+        (("loss5.sh", "--client", "rc", "rs"), "one device is enough"),
+        (("loss5.sh", "--client", "rc", "--server", "rs"), "one device is enough"),
+        (("loss5.sh", "rc", "--client", "rs"), "--client stands alone"),
+        (("loss5.sh", 'r";c', "rs"), "not the name of a device"),
+        (("block-udp443.sh",), "the variant comes first: drop, reject"),
+        (("block-udp443.sh", "rc", "rs"), "the variant comes first"),
+        (("clear.sh", "--all"), "there is no option --all"),
+    ],
+)
+def test_a_wrong_call_is_told_what_is_right(words: tuple[str, ...], message: str) -> None:
+    done = run(*words, check=False)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_missing_device_is_named() -> None:
+    told = in_namespace("loss5.sh nodev0 nodev1; clear.sh nodev0")
+    assert told.count("there is no device nodev0 here; ip link lists them") == 2
+
+
+def test_without_netem_the_kernel_is_quoted_and_nothing_is_left(has_netem: bool) -> None:
+    if has_netem:
+        pytest.skip("this kernel has netem")
+    for name in ("loss5.sh", "burst.sh", "jitter.sh", "4g.sh"):
+        told = in_namespace(
+            f"{PAIRS}{name} rc rs || echo status $?; tc qdisc show; nft list ruleset"
+        )
+        assert "Error: Specified qdisc kind is unknown." in told
+        assert "modprobe sch_netem" in told
+        assert told.splitlines()[-1] == "status 1"
+
+
+def test_with_netem_the_lines_are_taken_and_undone(has_netem: bool) -> None:
+    if not has_netem:
+        pytest.skip("this kernel has no netem")
+    for name in ("loss5.sh", "burst.sh", "jitter.sh", "4g.sh"):
+        told = in_namespace(f"{PAIRS}{name} rc rs && {name} rc rs && tc qdisc show && clear.sh")
+        assert told.count("done on rc and rs") == 2
+        assert len(re.findall(r"qdisc netem 7e: dev r[cs] root", told)) == 2
+
+
+@needs_nft
+def test_a_block_is_put_there_once_however_often_and_cleared() -> None:
+    told = in_namespace(
+        f"{PAIRS}block-udp443.sh after-handshake rc rs; block-udp443.sh drop rc rs; "
+        "nft list table inet tenuto_netem; "
+        "clear.sh --print; clear.sh; clear.sh; echo left:; nft list ruleset"
+    )
+    assert told.count("block-udp443.sh: done on rc and rs; undo with clear.sh") == 2
+    assert told.count("counter packets 0 bytes 0 drop comment") == 2
+    assert "nft 'delete table inet tenuto_netem'\n" in told
+    assert told.count("clear.sh: nothing of ours is left") == 2
+    assert told.endswith("left:\n")
+
+
+@needs_nft
+def test_clear_leaves_what_is_not_ours() -> None:
+    told = in_namespace(
+        f"{PAIRS}nft add table inet theirs\n"
+        "tc qdisc add dev rc root handle 1: tbf rate 9mbit burst 3100 limit 30000\n"
+        "tc qdisc add dev rs root handle 7e: tbf rate 9mbit burst 3100 limit 30000\n"
+        "block-udp443.sh drop --server rc; clear.sh rc; echo --; tc qdisc show; clear.sh; "
+        "echo --; tc qdisc show; nft list ruleset"
+    )
+    _, before, after = told.split("--\n")
+    assert "tbf 1: dev rc" in before
+    assert "tbf 7e: dev rs" in before
+    assert "tbf 1: dev rc" in after
+    assert "7e:" not in after
+    assert "table inet theirs" in after
+    assert "tenuto_netem" not in after
+
+
+def test_somebody_else_s_qdisc_is_refused_and_stays() -> None:
+    told = in_namespace(
+        f"{PAIRS}tc qdisc add dev rs root handle 1: tbf rate 9mbit burst 3100 limit 30000\n"
+        "tc qdisc show > /dev/shm/$$.before; loss5.sh rc rs || echo status $?; "
+        "tc qdisc show | cmp - /dev/shm/$$.before && echo same; rm /dev/shm/$$.before"
+    )
+    assert "rs has a root qdisc that is not ours, and stays as it is: qdisc tbf 1: root" in told
+    assert told.endswith("status 1\nsame\n")
+
+
+def test_without_rights_nothing_is_tried() -> None:
+    told = in_namespace(
+        f"{PAIRS}setpriv --bounding-set=-net_admin --inh-caps=-net_admin loss5.sh rc rs"
+    )
+    if "setpriv:" in told:
+        pytest.skip("setpriv cannot drop the capability here")
+    assert "RTNETLINK answers: Operation not permitted" in told or "unknown" in told
+    assert "nothing is left of it" in told
