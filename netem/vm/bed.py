@@ -2,85 +2,132 @@
 on a router that is a virtual machine.
 """
 
+import contextlib
+import json
 import os
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from netem.drivers.bed import Host
+from netem.drivers.report import BedTally, Lateness
+from netem.drivers.tclines import counts_of, rule_counts
 from netem.errors import ImpairmentError
-from netem.profile.conditions import Profile
-from netem.tc import Command, Ends, Hop, plan, shell
+from netem.link.tally import PathTally, Tally, WayTally
+from netem.profile.conditions import Profile, Way
+from netem.tc import HANDLE, TABLE, Command, Ends, Hop, plan, shell
 from netem.vm.machine import CommandFailed, Machine
 from netem.vm.router import INTERFACES, make_host, router_script
 
 __all__ = ["VmBed"]
 
-_HOP = Hop(to_client=INTERFACES[0], to_server=INTERFACES[1])
+_HOP: Final = Hop(to_client=INTERFACES[0], to_server=INTERFACES[1])
 
 
 class VmBed:
     """Two hosts and a machine between them, all gone with this process, however it ends.
 
-    The kernel draws the packets' fates; Debian 12's `tc` has no way to give it a seed.
+    The kernel draws the packets' fates without a seed: the same losses never come twice.
     """
 
     def __init__(self, profile: Profile) -> None:
+        """ImpairmentError for a profile that tc cannot do whole, and where no machine can be."""
+        self._lines: tuple[Command, ...] = ()
         self._undo: tuple[Command, ...] = ()
-        self.client, client_tap = make_host(0)
-        try:
-            self.server, server_tap = make_host(1)
-        except BaseException:
-            self.client.close()
-            os.close(client_tap)
-            raise
-        try:
-            self.machine = Machine((client_tap, server_tap))
-        except BaseException:
-            self._close_hosts()
-            raise
-        finally:
-            os.close(client_tap)
-            os.close(server_tap)
-        try:
-            self.machine.run(router_script())
+        self._final: BedTally | None = None
+        with contextlib.ExitStack() as undo:
+            self.client, client_tap = make_host(0)
+            undo.callback(self.client.namespace.close)
+            with os.fdopen(client_tap, "rb", buffering=0):
+                self.server, server_tap = make_host(1)
+                undo.callback(self.server.namespace.close)
+                with os.fdopen(server_tap, "rb", buffering=0):
+                    self.machine = Machine((client_tap, server_tap))
+            undo.callback(self.machine.close)
+            undo.callback(self._end_programs)
+            self._tell(router_script())
             self.apply(profile)
-        except BaseException:
-            self.close()
-            raise
+            self._stack = undo.pop_all()
 
     def apply(self, profile: Profile) -> None:
         """Undo the lines of the profile before, then run this one's."""
         lines = plan(profile, _HOP, ends=self._ends())
         if lines.cannot:
-            raise ImpairmentError(f"{profile.name}: {'; '.join(lines.cannot)}")
-        undo, self._undo = self._undo, ()
-        self._run(undo)
+            raise ImpairmentError(
+                f"tc cannot do the profile {profile.name} whole: {'; '.join(lines.cannot)}"
+            )
+        self._run(self._undo)
+        self._lines, self._undo = (), ()
         try:
             self._run(lines.apply)
         except ImpairmentError:
             # Some were run. A line that has nothing to undo fails, which is as well.
-            self.machine.run("\n".join(f"{shell(line)} || true" for line in lines.undo))
+            self._tell("\n".join(f"{shell(line)} || true" for line in lines.undo))
             raise
-        self._undo = lines.undo
+        self._lines, self._undo = lines.apply, lines.undo
+
+    def restart(self) -> None:
+        """Take the lines back and run them again: what is under way is gone."""
+        self._run(self._undo + self._lines)
+
+    def check(self) -> None:
+        """ImpairmentError if the machine no longer answers, or lost its qdiscs."""
+        shown = self._tell("tc qdisc show")
+        wanted = sum(line[0] == "tc" and "root" in line for line in self._lines)
+        if sum(f" {HANDLE} " in line and " root " in line for line in shown.split("\n")) < wanted:
+            raise ImpairmentError(f"A qdisc {HANDLE} of the machine is gone.")
+
+    def tally(self) -> BedTally:
+        """Also after `close`: the last one then. A direction without a qdisc counts nothing."""
+        if self._final is not None:
+            return self._final
+        counts: dict[str, int] = {}
+        if any(line[0] == "nft" for line in self._lines):
+            counts = rule_counts(json.loads(self._tell(f"nft -j list table inet {TABLE}")))
+        up, down = (self._way(way, counts) for way in Way)
+        return BedTally(path=PathTally(up=up, down=down), lateness=Lateness())
+
+    def _way(self, way: Way, counts: dict[str, int]) -> WayTally:
+        device = _HOP.leaves_by(way)
+        queues = counts_of(json.loads(self._tell(f"tc -s -j qdisc show dev {device}")))
+        link = Tally()
+        if queues is not None:
+            link = Tally(
+                offered=queues.sent + queues.lost + queues.queue_dropped + queues.waiting,
+                delivered=queues.sent,
+                lost=queues.lost,
+                queue_dropped=queues.queue_dropped,
+                in_flight=queues.waiting,
+            )
+        return WayTally(
+            link=link,
+            blocked=counts.get(f"blocked {way}", 0),
+            policed=counts.get(f"policed {way}", 0),
+            too_big=counts.get(f"too big {way}", 0),
+        )
 
     def _ends(self) -> Ends:
         client, server = self.client, self.server
         return Ends(client=(client.ipv4, client.ipv6), server=(server.ipv4, server.ipv6))
 
     def _run(self, commands: tuple[Command, ...]) -> None:
+        self._tell("\n".join(shell(command) for command in commands))
+
+    def _tell(self, script: str) -> str:
         try:
-            self.machine.run("\n".join(shell(command) for command in commands))
+            return self.machine.run(script)
         except CommandFailed as error:
             raise ImpairmentError(f"The machine's kernel refuses a line: {error}") from None
 
-    def close(self) -> None:
-        self.machine.close()
-        self._close_hosts()
+    def _end_programs(self) -> None:
+        self.client.end_programs()
+        self.server.end_programs()
 
-    def _close_hosts(self) -> None:
-        for host in (self.client, self.server):
-            host.end_programs()
-            host.namespace.close()
+    def close(self) -> None:
+        """End the programs started on the hosts, then the machine, then the hosts."""
+        if self._final is None:
+            with contextlib.suppress(ImpairmentError):
+                self._final = self.tally()
+        self._stack.close()
 
     def __enter__(self) -> Self:
         return self

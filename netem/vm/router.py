@@ -60,7 +60,7 @@ def make_host(number: int) -> tuple[Host, int]:
         device = f"dev {_HOST_INTERFACE}"
         lines = [
             "link set lo up",
-            f"link set {device} addrgenmode none",
+            *_quiet(device),
             f"link set {device} address {_host_mac(number)} txqueuelen {_QUEUE} up",
             *_addressing(device, (own4, own6)),
             *_neighbour(device, _addresses(1 - number), mac_address(number), (own4, own6)),
@@ -84,7 +84,7 @@ def router_script() -> str:
         # Whom its ICMP comes from.
         own = (str(_SUBNET.ipv4[253 + number]), f"{_SUBNET.server6}:{number}")
         commands = [
-            f"link set {device} addrgenmode none",
+            *_quiet(device),
             f"link set {device} up",
             *_addressing(device, own),
             *_neighbour(device, _addresses(number), _host_mac(number), own),
@@ -98,6 +98,12 @@ def _addresses(number: int) -> tuple[str, str]:
     if number == 0:
         return _SUBNET.client4, _SUBNET.client6
     return _SUBNET.server4, _SUBNET.server6
+
+
+def _quiet(device: str) -> Iterator[str]:
+    """Neither an address of its own making nor a group to report, so no packet of its own."""
+    yield f"link set {device} addrgenmode none"
+    yield f"link set {device} multicast off"
 
 
 def _addressing(device: str, own: tuple[str, str]) -> Iterator[str]:
