@@ -1,29 +1,18 @@
 """Measure the path of a bed: sockets on its two hosts, packets both ways."""
 
 from collections.abc import Callable
-from typing import Protocol
 
-from netem.drivers.bed import Host
+from netem.drivers.bed import Bed
 from netem.measure.plan import Plan
 from netem.measure.running import Measurement, measure_between
 from netem.measure.sockets import open_socket
 from netem.profile.conditions import Profile
 
-__all__ = ["TwoHosts", "measure_bed"]
-
-
-class TwoHosts(Protocol):
-    """A bed, as far as measuring needs one."""
-
-    @property
-    def client(self) -> Host: ...
-
-    @property
-    def server(self) -> Host: ...
+__all__ = ["measure_bed"]
 
 
 def measure_bed(
-    bed: TwoHosts,
+    bed: Bed,
     profile: Profile,
     plan: Plan,
     *,

@@ -4,11 +4,12 @@ from collections.abc import Iterable
 
 from rich.table import Table
 
+from netem.measure.agreement import LEVEL, Agreement
 from netem.measure.result import Result
 from netem.measure.statistics import Interval
 from netem.measure.verdict import Row, Unit
 
-__all__ = ["amount", "headline", "table_of"]
+__all__ = ["agreement_lines", "amount", "headline", "table_of"]
 
 _FACTORS = {Unit.PERCENT: 100.0, Unit.PACKETS: 1.0, Unit.MILLISECONDS: 1000.0}
 _VERDICTS = {True: "agrees", False: "[bold red]does not agree", None: ""}
@@ -56,3 +57,29 @@ def _interval(interval: Interval | None, unit: Unit) -> str:
 def _ordered(rows: Iterable[Row]) -> list[Row]:
     """What is judged comes first in each direction."""
     return sorted(rows, key=lambda row: (row.way.value != "up", row.agrees is None))
+
+
+def agreement_lines(found: Iterable[Agreement]) -> list[str]:
+    """A table in Markdown, so that a page can quote it as it is."""
+    rows = [
+        "| profile | way | loss: ours | netem | gap, 99 % | median delay: ours | netem "
+        "| netem less its empty path | agree |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    assert LEVEL == 0.99
+    for one in found:
+        family = " (IPv6)" if one.ipv6 else ""
+        gap = " .. ".join(f"{edge * 100:+.2f}" for edge in one.gap)
+        ours, theirs = one.delay
+        above = None if theirs is None else theirs - one.floor
+        cells = [
+            f"{one.profile}{family}",
+            one.way.value,
+            *(amount(loss, Unit.PERCENT) for loss in one.loss),
+            gap,
+            *(amount(delay, Unit.MILLISECONDS) or "none came" for delay in (ours, theirs)),
+            amount(above, Unit.MILLISECONDS),
+            "yes" if one.agrees else "**no**",
+        ]
+        rows.append(f"| {' | '.join(cells)} |")
+    return rows
