@@ -12,7 +12,7 @@ from typing import Final
 from netem.measure.expectation import variance_factor
 from netem.measure.plan import Record
 from netem.measure.statistics import Direction, Interval, difference
-from netem.measure.verdict import DELAY_TOLERANCE, median_spread
+from netem.measure.verdict import DELAY_TOLERANCE, FEW, median_spread
 from netem.profile.conditions import Profile, Way
 
 __all__ = ["LEVEL", "Agreement", "Side", "agreements"]
@@ -43,6 +43,7 @@ class Agreement:
     """Of the losses' difference, at `LEVEL`."""
     burst: tuple[float, float]
     delay: tuple[float | None, float | None]
+    """Medians; None where too few packets came for one."""
     floor: float
     """Of the second driver's delay, with nothing on its path, which is not taken off `delay`."""
     delay_spare: float
@@ -109,4 +110,6 @@ def _agreement(
 
 
 def _median(direction: Direction) -> float | None:
-    return None if direction.delays is None else direction.delays.median
+    if direction.delays is None or direction.received < FEW:
+        return None
+    return direction.delays.median

@@ -77,7 +77,7 @@ def agreement_lines(found: Iterable[Agreement]) -> list[str]:
             one.way.value,
             *(amount(loss, Unit.PERCENT) for loss in one.loss),
             gap,
-            *(amount(delay, Unit.MILLISECONDS) or "none came" for delay in (ours, theirs)),
+            *(amount(delay, Unit.MILLISECONDS) or "-" for delay in (ours, theirs)),
             amount(above, Unit.MILLISECONDS),
             "yes" if one.agrees else "**no**",
         ]

@@ -37,17 +37,17 @@ class _Load:
 
 TRIALS: Final = MappingProxyType(
     {
-        "loss5": _Load(seconds=2.5, rate=4_000.0),
-        "loss5-burst": _Load(seconds=3.0, rate=4_000.0, ipv6=True),
+        "loss5": _Load(seconds=2.0, rate=4_000.0),
+        "loss5-burst": _Load(seconds=2.5, rate=4_000.0, ipv6=True),
         # The load of a few voices. What fills half of it is queued after jitter by tc, before by us.
-        "4g": _Load(seconds=6.0, rate=150.0),
+        "4g": _Load(seconds=5.0, rate=150.0),
         # A fifth more than its 10 Mbit/s take, so the queue is full and drops.
-        "interop": _Load(seconds=3.0, rate=1_250.0, size=1_200),
-        "udp-blocked-drop": _Load(seconds=0.5),
-        "udp-blocked-reject": _Load(seconds=0.5),
-        "udp-blocked-prohibit": _Load(seconds=0.5, ipv6=True),
-        "udp-blocked-first-packet": _Load(seconds=0.5),
-        "udp-blocked-after-handshake": _Load(seconds=0.5),
+        "interop": _Load(seconds=2.0, rate=1_250.0, size=1_200),
+        "udp-blocked-drop": _Load(seconds=0.3),
+        "udp-blocked-reject": _Load(seconds=0.3),
+        "udp-blocked-prohibit": _Load(seconds=0.3, ipv6=True),
+        "udp-blocked-first-packet": _Load(seconds=0.3),
+        "udp-blocked-after-handshake": _Load(seconds=0.3),
     }
 )
 """What is compared unless told otherwise, by the name of the profile."""

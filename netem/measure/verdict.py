@@ -14,7 +14,7 @@ from netem.measure.plan import Record
 from netem.measure.statistics import Direction, Interval, describe, percentile, wilson
 from netem.profile.conditions import Profile, Way
 
-__all__ = ["DELAY_TOLERANCE", "Row", "Unit", "compare", "median_spread"]
+__all__ = ["DELAY_TOLERANCE", "FEW", "Row", "Unit", "compare", "median_spread"]
 
 SURE: Final = 0.999
 _SIGMAS: Final = 3.29
@@ -22,7 +22,7 @@ _SIGMAS: Final = 3.29
 DELAY_TOLERANCE: Final = 0.001
 """Of a median delay: what the emulator and the measuring may add."""
 _BATCHES: Final = 20
-_FEW: Final = 100
+FEW: Final = 100
 """Fewer packets do not make a median: the first of a path are slow, while caches are cold."""
 
 
@@ -129,7 +129,7 @@ def _delay_rows(
     if delays is None:
         return []
     agrees = None
-    if expected.delay is not None and direction.received >= _FEW:
+    if expected.delay is not None and direction.received >= FEW:
         spare = DELAY_TOLERANCE
         if expected.delay_modelled:
             spare += _SIGMAS * math.hypot(median_spread(record), median_spread(model))

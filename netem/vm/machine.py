@@ -10,10 +10,11 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from netem.kernel.processes import die_with_parent, parent_outlives_threads
+from netem.kernel.processes import die_with_parent, parent_outlives_threads, run_first
 from netem.vm.initrd import READY, STATUS, build_initrd
 from netem.vm.packages import Kernel, MachineUnavailable, find_kernel, find_tool
 
@@ -75,6 +76,12 @@ class Machine:
         if "failed" in said:
             self.close()
             raise MachineUnavailable(f"the machine did not load its modules: {said.strip()}")
+        self._run_first()
+
+    def _run_first(self) -> None:
+        """Booted, it has little to do, but that in time; where it is allowed."""
+        for thread in Path(f"/proc/{self._process.pid}/task").iterdir():
+            run_first(int(thread.name))
 
     def run(self, script: str) -> str:
         """What the shell's `script` says; it stops at its first command that fails."""
