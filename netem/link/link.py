@@ -1,4 +1,9 @@
-"""One direction of a path: packets go in, and come out late, out of order, twice or never."""
+"""One direction of a path: packets go in, and come out late, out of order, twice or never.
+
+In this order: loss, fades, blackouts, bottleneck, delay and jitter, reordering, corruption,
+duplication. A router with netem and tbf has the bottleneck behind the delay, so that its queue
+smooths the jitter; and netem sends a duplicate through all of its other stages again.
+"""
 
 from netem.link.blackouts import Blackouts
 from netem.link.bottleneck import Narrow, bottleneck

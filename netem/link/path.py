@@ -1,14 +1,20 @@
 """Both directions of a path and what stands between."""
 
+from typing import Final
+
 from netem.link.gate import Gate
 from netem.link.link import Link
 from netem.link.nat import Translation
 from netem.link.packet import Packet
 from netem.link.refusal import Refusal
-from netem.link.tally import PathTally
+from netem.link.tally import PathTally, WayTally
 from netem.profile import Profile, Way
 
 __all__ = ["Path"]
+
+# Looking up a member of an enumeration takes its time on Python 3.11.
+_UP: Final = Way.UP
+_DOWN: Final = Way.DOWN
 
 
 class Path:
@@ -16,46 +22,53 @@ class Path:
 
     def __init__(self, profile: Profile, seed: int, started: float) -> None:
         self._nat = Translation(profile.nat, started) if profile.nat is not None else None
-        self._gates = {way: Gate(profile, way, self._nat, started) for way in Way}
-        self._links = {way: Link(profile.conditions(way), f"{seed}/{way}", started) for way in Way}
-        self._gated = {
-            way: self._nat is not None
-            or profile.block is not None
-            or profile.police is not None
-            or profile.conditions(way).mtu is not None
-            for way in Way
-        }
+        self._up = _Direction(profile, Way.UP, self._nat, seed, started)
+        self._down = _Direction(profile, Way.DOWN, self._nat, seed, started)
         self.needs_flows = any((profile.block, profile.police, profile.nat))
         """Whether the driver must fill in `Packet.flow`."""
 
     def offer(self, way: Way, packet: Packet, now: float) -> Refusal | None:
         """A refusal is to be answered to the sender; whatever else befalls is only counted."""
-        if self._gated[way]:
-            admitted = self._gates[way].admit(packet, now)
+        direction = self._up if way is _UP else self._down
+        if direction.gated:
+            admitted = direction.gate.admit(packet, now)
             if not isinstance(admitted, Packet):
                 return admitted
             packet = admitted
-        self._links[way].offer(packet, now)
+        direction.link.offer(packet, now)
         return None
 
     def pop_due(self, now: float) -> list[tuple[Way, Packet]]:
         """Those whose time has come. Behind a NAT, each has the flow it is to be sent as."""
-        return [(way, packet) for way, link in self._links.items() for packet in link.pop_due(now)]
+        due = [(_UP, packet) for packet in self._up.link.pop_due(now)]
+        due += [(_DOWN, packet) for packet in self._down.link.pop_due(now)]
+        return due
 
     def next_deadline(self) -> float | None:
-        deadlines = [
-            deadline
-            for link in self._links.values()
-            if (deadline := link.next_deadline()) is not None
-        ]
-        return min(deadlines, default=None)
+        up, down = self._up.link.next_deadline(), self._down.link.next_deadline()
+        if up is None or down is None:
+            return down if up is None else up
+        return min(up, down)
 
     def tally(self) -> PathTally:
-        gates = self._gates
+        nat, gates = self._nat, (self._up.gate, self._down.gate)
+        forgotten = sum(gate.forgotten for gate in gates)
         return PathTally(
-            up=gates[Way.UP].tally(self._links[Way.UP].tally),
-            down=gates[Way.DOWN].tally(self._links[Way.DOWN].tally),
-            rebindings=self._nat.rebindings if self._nat else 0,
-            forgotten=sum(gate.forgotten for gate in gates.values())
-            + (self._nat.forgotten if self._nat else 0),
+            up=self._up.tally(),
+            down=self._down.tally(),
+            rebindings=0 if nat is None else nat.rebindings,
+            forgotten=forgotten + (0 if nat is None else nat.forgotten),
         )
+
+
+class _Direction:
+    def __init__(
+        self, profile: Profile, way: Way, nat: Translation | None, seed: int, started: float
+    ) -> None:
+        conditions = profile.conditions(way)
+        self.gate = Gate(profile, way, nat, started)
+        self.gated = any((profile.block, profile.police, nat is not None, conditions.mtu))
+        self.link = Link(conditions, f"{seed}/{way}", started)
+
+    def tally(self) -> WayTally:
+        return self.gate.tally(self.link.tally)

@@ -59,4 +59,5 @@ def runs(numbers: Sequence[int]) -> list[int]:
 def law(tally: Tally) -> bool:
     """Every packet is somewhere, once."""
     dropped = tally.lost + tally.faded + tally.blacked_out + tally.queue_dropped + tally.overflowed
-    return tally.offered + tally.duplicated == tally.delivered + dropped + tally.in_flight
+    kept = tally.delivered + tally.in_flight
+    return tally.offered + tally.duplicated == kept + dropped and tally.dropped == dropped

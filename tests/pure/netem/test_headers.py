@@ -39,10 +39,11 @@ def test_a_flow_is_the_same_in_both_directions(version: int, protocol: int) -> N
 
 INNER = udp(*ends(4))
 INNER6 = udp(*ends(6))
-HOP_BY_HOP = bytes([60, 1]) + bytes(14)
-DESTINATION = bytes([43, 0]) + bytes(6)
-ROUTING = bytes([51, 2]) + bytes(22)
-AUTHENTICATION = bytes([44, 4]) + bytes(22)
+# Filled with what is no header, so that a wrong length is found out.
+HOP_BY_HOP = bytes([60, 1]) + b"\xee" * 14
+DESTINATION = bytes([43, 0]) + b"\xee" * 6
+ROUTING = bytes([51, 2]) + b"\xee" * 22
+AUTHENTICATION = bytes([44, 4]) + b"\xee" * 22
 FIRST = bytes([17, 0, 0, 1]) + bytes(4)
 
 

@@ -201,6 +201,10 @@ def test_a_flow_has_a_port_outside_until_the_nat_rebinds() -> None:
     assert path.pop_due(200.0) == []
     tally = path.tally()
     assert (tally.down.unbound, tally.down.offered, tally.up.unbound) == (1, 25, 0)
+    # Also once there are no bindings left.
+    path.offer(Way.DOWN, packet(flow=seen[23]), 130.0)
+    assert path.tally().down.unbound == 2
+    assert path.tally().rebindings == 3
 
 
 def test_who_only_listens_is_unbound_by_a_rebinding() -> None:
