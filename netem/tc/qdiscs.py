@@ -24,6 +24,7 @@ It fits the 32 bits in which every version of tc passes a rate.
 """
 LINK_HEADER: Final = 14
 """Bytes of Ethernet before each packet: the kernel's rates count them, a profile's do not."""
+LEAST_DELAY: Final = 1e-6
 LEAST_BUCKET: Final = 3_100
 """Bytes: two full frames with their link headers. Less, and tbf drops what is larger."""
 LARGEST_FRAME: Final = 1_600
@@ -63,7 +64,9 @@ def _add(device: str, place: str, handle: str, words: list[str]) -> Command:
 def _netem(conditions: Conditions) -> list[str]:
     words: list[str] = []
     if conditions.delay or conditions.jitter:
-        words += ["delay", span(conditions.delay), *_jitter(conditions.jitter)]
+        # tc refuses a distribution around no delay at all.
+        delay = max(conditions.delay, LEAST_DELAY) if conditions.jitter else conditions.delay
+        words += ["delay", span(delay), *_jitter(conditions.jitter)]
     words += _loss(conditions.loss)
     for word, fraction in (
         ("corrupt", conditions.corrupt),

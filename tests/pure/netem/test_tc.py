@@ -73,7 +73,7 @@ def test_nothing_needs_no_line() -> None:
         ),
         (
             Conditions(jitter=Jitter(spread=0.005, distribution=Distribution.PARETO)),
-            "delay 0ms 5ms distribution pareto rate 10gbit",
+            "delay 0.001ms 5ms distribution pareto rate 10gbit",
         ),
         (
             Conditions(
