@@ -55,7 +55,8 @@ class SignalWatch:
     def next(self, patience: float) -> tuple[int, bool] | None:
         """A signal but SIGCHLD, and whether it is a key of the terminal; None after a while."""
         caught = signal.sigtimedwait(self.watched, patience)
-        if caught is None or caught.si_signo == signal.SIGCHLD:
+        # Stopped and continued while it waits, Python returns a record that nobody has filled in.
+        if caught is None or caught.si_signo not in self.watched - {signal.SIGCHLD}:
             return None
         return caught.si_signo, caught.si_code == _SI_KERNEL
 

@@ -84,10 +84,19 @@ def ip(
 
 def configure(namespace: Namespace, lines: Iterable[str]) -> None:
     """Run each line as an `ip` command, in one process; the first that fails ends it."""
-    for line in (batch := list(lines)):
+    batch = list(lines)
+    for line in batch:
         if "\n" in line:
             raise ValueError(f"not one line: {line!r}")
-    ip(namespace, ["-batch", "-"], batch="\n".join(batch) + "\n")
+    try:
+        ip(namespace, ["-batch", "-"], batch="\n".join(batch) + "\n")
+    except ImpairmentError as error:
+        # "Command failed -:3" says which line it was.
+        words, failed, number = str(error).rpartition("; Command failed -:")
+        if not failed or not number.isdecimal():
+            raise
+        reason = words.partition("failed: ")[2]
+        raise ImpairmentError(f"`ip {batch[int(number) - 1]}` failed: {reason}") from None
 
 
 def open_tun(namespace: Namespace, name: str) -> int:

@@ -109,8 +109,8 @@ def become_root_of_own() -> None:
         map_ids(inside=(0, 0), outside=(user, group))
     except OSError as error:
         raise ImpairmentError(
-            f"No user namespace can be made here: {error.strerror}. Be root, or allow them; "
-            "`python -m netem probe` says what is possible."
+            f"No user namespace can be made here: {error.strerror}. Be root, or allow them, or use "
+            "--driver relay, for UDP only; `python -m netem probe` says how."
         ) from None
 
 

@@ -1,0 +1,215 @@
+"""`python -m netem run`: statuses, addresses, the server's side, the summary."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.netem.outer import Outer
+
+ECHO = (
+    "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); "
+    "s.bind(('127.0.0.1', 9000))\n"
+    "while True: d, a = s.recvfrom(2000); s.sendto(d, a)"
+)
+
+ASK = (
+    "import os, socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(5)\n"
+    "for n in range(20): s.sendto(b'%d' % n, ('127.0.0.1', 9000))\n"
+    "print(s.recv(99).decode(), os.environ['NETEM_SERVER'])"
+)
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        (("true",), 0),
+        (("sh", "-c", "exit 7"), 7),
+        (("sh", "-c", "kill -9 $$"), 137),
+        (("sh", "-c", "kill -15 $$"), 143),
+    ],
+)
+def test_the_status_is_the_commands(outer: Outer, command: tuple[str, ...], status: int) -> None:
+    done = outer.netem("run", "loss5", "--seed", "4", "--", *command)
+    assert done.returncode == status
+    assert f"loss5, seed 4, driver tun: 0.0 s, status {status}" in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_command_that_is_not_there(outer: Outer, tmp_path: Path) -> None:
+    for name in ("no-such-command", "/no/such/command", ""):
+        done = outer.netem("run", "loss5", "--", name)
+        assert (done.returncode, done.stderr) == (127, f"netem: {name}: not found\n")
+    plain = tmp_path / "plain"
+    plain.write_text("data")
+    done = outer.netem("run", "loss5", "--", str(plain))
+    assert (done.returncode, done.stderr) == (126, f"netem: {plain}: cannot be executed\n")
+
+
+def test_a_command_that_is_no_program(outer: Outer, tmp_path: Path) -> None:
+    garbage = tmp_path / "garbage"
+    garbage.write_bytes(b"\0\1\2\3")
+    garbage.chmod(0o755)
+    done = outer.netem("run", "loss5", "--", str(garbage))
+    assert done.returncode == 126
+    assert f"netem: {garbage}: Exec format error" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("loss55", "--", "true"), 'did you mean "loss5"?'),
+        (("loss5",), "Missing argument 'COMMAND"),
+        (("loss5", "--driver", "relay", "--", "true"), "needs --server HOST:PORT"),
+        (("loss5", "--driver", "tun", "--server", "[::1]:1", "--", "true"), "goes with --driver"),
+        (("loss5", "--server", "localhost", "--", "true"), "is no HOST:PORT"),
+        (("loss5", "--server", "h:99999", "--", "true"), "is no HOST:PORT"),
+        (("loss5", "--server", "h:1", "--serve", "x", "--", "true"), "need a network apart"),
+        (("loss5", "--ready", "80", "--", "true"), "CMD of --serve"),
+        (("loss5", "--seed", "-1", "--", "true"), "--seed"),
+        (("loss5", "--json", "/no/such/folder/x", "--", "true"), "No such file or directory"),
+    ],
+)
+def test_wrong_usage(outer: Outer, arguments: tuple[str, ...], words: str) -> None:
+    done = outer.netem("run", *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_both_families_cross_the_link_and_are_counted(outer: Outer, tmp_path: Path) -> None:
+    report, profile = tmp_path / "report.json", tmp_path / "far.toml"
+    profile.write_text('summary = "far"\n[both]\ndelay = "40ms"\n')
+    script = (
+        "ping -q -c 10 -i 0.01 $NETEM_SERVER && ping -q -c 10 -i 0.01 $NETEM_SERVER6"
+        " && echo $NETEM_PROFILE $NETEM_SEED $NETEM_CLIENT"
+    )
+    done = outer.netem(
+        "run", str(profile), "--seed", "7", "--json", str(report), "--", "sh", "-c", script
+    )
+    assert done.returncode == 0
+    assert done.stdout.count(" 0% packet loss") == 2
+    assert "far 7 198.18.0.2" in done.stdout
+    assert "the server is at 198.18.0.1 and fd6e:6574:656d::1" in done.stderr
+    told = json.loads(report.read_text())
+    for way in ("up", "down"):
+        assert told["measured"][way]["offered"] == 20
+        assert told["tally"]["path"][way]["link"]["delivered"] == 20
+        assert told["measured"][way]["delay"] == pytest.approx(told["set"][way]["delay"], abs=0.004)
+    assert "20 packets" in done.stderr
+
+
+def test_the_same_seed_loses_the_same_with_every_driver(outer: Outer, tmp_path: Path) -> None:
+    lost = []
+    for number, driver in enumerate(("tun", "veth", "tun")):
+        report = tmp_path / f"{number}.json"
+        done = outer.netem(
+            *("run", "loss20", "--seed", "11", "--driver", driver, "--json", str(report), "--"),
+            *("ping", "-c", "60", "-i", "0.005", "-W", "1", "198.18.0.1"),
+        )
+        lost.append([line.split()[4] for line in done.stdout.splitlines() if "icmp_seq" in line])
+    assert lost[0] == lost[1] == lost[2]
+    assert 20 < len(lost[0]) < 60
+
+
+def test_a_server_of_its_own(outer: Outer) -> None:
+    done = outer.netem(
+        *("run", "clear", "--serve", f"exec {sys.executable} -m http.server 8000", "--"),
+        *("sh", "-c", "curl -s -o /dev/null -w '%{http_code} ' http://$NETEM_SERVER:8000/"),
+    )
+    assert (done.returncode, done.stdout) == (0, "200 ")
+
+
+def test_localhost_is_the_servers(outer: Outer) -> None:
+    serve = f'exec {sys.executable} -c "{ECHO}"'
+    done = outer.netem(
+        *("run", "loss5", "--localhost", "--ready", "9000", "--serve", serve, "--"),
+        *(sys.executable, "-c", ASK),
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[1] == "127.0.0.1"
+    assert "20 packets" in done.stderr
+
+
+def test_localhost_in_the_callers_network(outer: Outer) -> None:
+    with outer.namespace.entered():
+        server = subprocess.Popen([sys.executable, "-c", ECHO])
+    try:
+        done = outer.netem("run", "clear", "--localhost", "--", sys.executable, "-c", ASK)
+    finally:
+        server.kill()
+        server.wait()
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[1] == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("serve", "words"),
+    [
+        ("exit 3", "The server ended with status 3 before it listened."),
+        ("sleep 60", "did not open any port within 0.4 s"),
+        ("no-such-server", "ended with status 127"),
+    ],
+)
+def test_a_server_that_does_not_come_up(outer: Outer, serve: str, words: str) -> None:
+    done = outer.netem("run", "clear", "--ready-within", "0.4", "--serve", serve, "--", "true")
+    assert done.returncode == 125
+    assert words in done.stderr
+    assert outer.survivors() == []
+
+
+def test_a_server_may_write_something_down_at_the_end(outer: Outer, tmp_path: Path) -> None:
+    note = tmp_path / "note"
+    server = (
+        f"trap 'echo ended > {note}; exit' TERM; {sys.executable} -m http.server 8000 & "
+        "while :; do sleep 0.05; done"
+    )
+    assert outer.netem("run", "clear", "--serve", server, "--", "true").returncode == 0
+    assert note.read_text() == "ended\n"
+
+
+def test_a_network_that_uses_our_addresses_is_left_alone(outer: Outer) -> None:
+    from netem.kernel.interfaces import configure
+
+    configure(outer.namespace, ["address add 198.18.0.1/16 dev foreign"])
+    done = outer.netem("run", "clear", "--", "sh", "-c", "ping -qc1 $NETEM_SERVER")
+    assert done.returncode == 0
+    assert "198.19.0.1" in done.stderr
+
+
+def test_standard_input_reaches_the_command(outer: Outer) -> None:
+    run = outer.start("run", "clear", "--", "wc", "-c", stdin=subprocess.PIPE)
+    out, _ = run.communicate(b"x" * 100_000, timeout=20)
+    assert out.split() == [b"100000"]
+
+
+def test_the_report_that_cannot_be_written_is_a_failure(outer: Outer) -> None:
+    done = outer.netem("run", "clear", "--json", "/dev/full", "--", "true")
+    assert done.returncode == 125
+    assert "--json /dev/full: No space left on device" in done.stderr
+
+
+def test_blocked_udp_is_answered_and_only_at_its_port(outer: Outer) -> None:
+    ask = (
+        "import socket, os, sys\n"
+        "for port in 443, 444:\n"
+        "    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(0.3)\n"
+        "    s.connect((os.environ['NETEM_SERVER'], port)); s.send(b'x')\n"
+        "    try: s.recv(9)\n"
+        "    except OSError as error: print(port, type(error).__name__)\n"
+    )
+    # Both are closed there, too: what tells them apart is how many packets the path took.
+    done = outer.netem(
+        "run", "udp-blocked-reject", "--udp-port", "443", "--", sys.executable, "-c", ask
+    )
+    assert done.stdout.splitlines() == ["443 ConnectionRefusedError", "444 ConnectionRefusedError"]
+    assert "1 blocked (50.00 %)" in done.stderr
+    other = outer.netem(
+        "run", "udp-blocked-prohibit", "--udp-port", "444", "--", sys.executable, "-c", ask
+    )
+    assert other.stdout.splitlines() == ["443 ConnectionRefusedError", "444 OSError"]
