@@ -1,4 +1,4 @@
-"""How a process of our own is started: with our package, and nothing else of the caller's folder."""
+"""How a process of our own is started: with our package, and nothing of the caller's folder."""
 
 import sys
 from pathlib import Path

@@ -19,9 +19,9 @@ from netem.drivers.relay import Relay
 from netem.errors import NetemError
 from netem.kernel.power import ensure_power
 from netem.measure.model import IP_AND_UDP, fitting_rate, linger_of
+from netem.measure.numbering import SMALLEST
 from netem.measure.over_bed import measure_bed
 from netem.measure.plan import FASTEST, LARGEST, MOST_PACKETS, Plan
-from netem.measure.numbering import SMALLEST
 from netem.measure.rendering import table_of
 from netem.measure.result import Result, judge
 from netem.measure.running import Measurement, measure_between
@@ -120,9 +120,7 @@ def _through(
     if driver == "vm":
         with VmBed(profile) as machine:
             return driver, measure_bed(machine, profile, plan, ipv6=ipv6, on_progress=on_progress)
-    name, bed = make_bed(
-        driver, profile, seed, server=None, congestion="cubic", localhost=False
-    )
+    name, bed = make_bed(driver, profile, seed, server=None, congestion="cubic", localhost=False)
     with bed:
         return name, measure_bed(bed, profile, plan, ipv6=ipv6, on_progress=on_progress)
 

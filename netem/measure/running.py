@@ -15,13 +15,13 @@ from netem.measure.sockets import Address
 from netem.measure.statistics import Direction, describe
 from netem.profile.conditions import Way
 
-__all__ = ["Measurement", "MeasurementFailed", "measure_between"]
+__all__ = ["Measurement", "MeasurementFailedError", "measure_between"]
 
 _CLOCK_STEP: Final = 0.001
 _SPARE_TIME: Final = 10.0
 
 
-class MeasurementFailed(NetemError):
+class MeasurementFailedError(NetemError):
     """The measuring went wrong, so its figures would say nothing about the path."""
 
 
@@ -77,18 +77,18 @@ def measure_between(
             process.kill()
             raise
     if status or not last.startswith("{"):
-        raise MeasurementFailed(f"the measuring process ended with status {status}")
+        raise MeasurementFailedError(f"the measuring process ended with status {status}")
     return _judged(plan, read_record(last))
 
 
 def _judged(plan: Plan, recorded: Recorded) -> Measurement:
     # Where damaged packets are expected, the kernel counts among these the ones it threw away.
     if recorded.overflowed and not plan.unchecked:
-        raise MeasurementFailed(
+        raise MeasurementFailedError(
             f"{recorded.overflowed} packets came faster than they were read: lower the rate"
         )
     if recorded.clock_step > _CLOCK_STEP:
-        raise MeasurementFailed(
+        raise MeasurementFailedError(
             f"the clock was set by {recorded.clock_step * 1e3:.0f} ms meanwhile: measure again"
         )
     directions = {

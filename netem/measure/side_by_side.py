@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
+from netem.drivers.bed import Bed
 from netem.drivers.tun import TunBed
 from netem.measure.agreement import Agreement, Side, agreements
 from netem.measure.model import linger_of
-from netem.drivers.bed import Bed
 from netem.measure.over_bed import measure_bed
 from netem.measure.plan import Plan
 from netem.measure.running import Measurement
@@ -39,7 +39,7 @@ TRIALS: Final = MappingProxyType(
     {
         "loss5": _Load(seconds=2.0, rate=4_000.0),
         "loss5-burst": _Load(seconds=2.5, rate=4_000.0, ipv6=True),
-        # The load of a few voices. What fills half of it is queued after jitter by tc, before by us.
+        # A few voices. A higher load shows that tc has the bottleneck after the jitter, ours before.
         "4g": _Load(seconds=5.0, rate=150.0),
         # A fifth more than its 10 Mbit/s take, so the queue is full and drops.
         "interop": _Load(seconds=2.0, rate=1_250.0, size=1_200),

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import NormalDist
 from typing import Final, NamedTuple
 
@@ -172,7 +173,7 @@ def _delays_of(delays: Sequence[float]) -> Delays | None:
     if not delays:
         return None
     ascending = sorted(delays)
-    changes = [abs(after - before) for before, after in zip(delays, delays[1:], strict=False)]
+    changes = [abs(after - before) for before, after in pairwise(delays)]
     return Delays(
         least=ascending[0],
         median=percentile(ascending, 0.5),

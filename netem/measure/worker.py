@@ -137,7 +137,12 @@ def _record(sender: _End, receiver: _End, epoch: int) -> Record:
 
 
 def _say_progress(client: _End, server: _End, plan: Plan) -> None:
-    print(len(client.sent_at) + len(server.sent_at), 2 * plan.packets, flush=True)
+    _tell(f"{len(client.sent_at) + len(server.sent_at)} {2 * plan.packets}")
+
+
+def _tell(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def main(arguments: list[str]) -> None:
@@ -152,4 +157,4 @@ def main(arguments: list[str]) -> None:
     first, second = (socket.socket(fileno=int(number)) for number in descriptors.split(","))
     to_server, to_client = json.loads(peers)
     addresses = ((to_server[0], to_server[1]), tuple(to_client) if to_client else None)
-    print(write_record(measure((first, second), addresses, read_plan(plan))), flush=True)
+    _tell(write_record(measure((first, second), addresses, read_plan(plan))))

@@ -2,11 +2,11 @@
 
 import sys
 
-from netem.vm.packages import MachineUnavailable, fetch_kernel, missing
+from netem.vm.packages import NoMachineError, fetch_kernel, missing
 
 try:
     kernel = fetch_kernel()
-except MachineUnavailable as error:
+except NoMachineError as error:
     sys.exit(f"netem.vm: {error}")
 print(f"kernel {kernel.release} in {kernel.image.parent.parent}")
 if (reason := missing()) is not None:

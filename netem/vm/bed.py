@@ -8,14 +8,13 @@ import os
 from types import TracebackType
 from typing import Final, Self
 
-from netem.drivers.bed import Host
 from netem.drivers.report import BedTally, Lateness
 from netem.drivers.tclines import counts_of, rule_counts
 from netem.errors import ImpairmentError
 from netem.link.tally import PathTally, Tally, WayTally
 from netem.profile.conditions import Profile, Way
 from netem.tc import HANDLE, TABLE, Command, Ends, Hop, plan, shell
-from netem.vm.machine import CommandFailed, Machine
+from netem.vm.machine import CommandFailedError, Machine
 from netem.vm.router import INTERFACES, make_host, router_script
 
 __all__ = ["VmBed"]
@@ -115,7 +114,7 @@ class VmBed:
     def _tell(self, script: str) -> str:
         try:
             return self.machine.run(script)
-        except CommandFailed as error:
+        except CommandFailedError as error:
             raise ImpairmentError(f"The machine's kernel refuses a line: {error}") from None
 
     def _end_programs(self) -> None:
@@ -133,6 +132,9 @@ class VmBed:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
     ) -> None:
         self.close()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from netem.vm.archive import Archive
-from netem.vm.packages import Kernel, MachineUnavailable, find_tool
+from netem.vm.packages import Kernel, NoMachineError, find_tool
 
 __all__ = ["READY", "STATUS", "build_initrd", "module_order"]
 
@@ -104,7 +104,7 @@ def module_order(folder: Path, wanted: tuple[str, ...]) -> list[tuple[str, bytes
         if name in order or name in builtin:
             return
         if name not in files:
-            raise MachineUnavailable(f"the kernel {folder.name} has no module {name}")
+            raise NoMachineError(f"the kernel {folder.name} has no module {name}")
         data = _expand(files[name])
         for needed in _depends(data):
             add(needed)
@@ -118,7 +118,7 @@ def module_order(folder: Path, wanted: tuple[str, ...]) -> list[tuple[str, bytes
 def _static_busybox() -> Path:
     busybox = find_tool("busybox")
     if _libraries(busybox):
-        raise MachineUnavailable(
+        raise NoMachineError(
             f"{busybox} needs libraries: apt-get install busybox-static (it replaces busybox)"
         )
     return busybox
@@ -142,7 +142,7 @@ def _expand(path: Path) -> bytes:
     if path.suffix == ".xz":
         return lzma.decompress(data)
     if path.suffix != ".ko":
-        raise MachineUnavailable(f"{path} is compressed in a way not known here")
+        raise NoMachineError(f"{path} is compressed in a way not known here")
     return data
 
 

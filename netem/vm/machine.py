@@ -16,9 +16,9 @@ from typing import Final, Self
 
 from netem.kernel.processes import die_with_parent, parent_outlives_threads, run_first
 from netem.vm.initrd import READY, STATUS, build_initrd
-from netem.vm.packages import Kernel, MachineUnavailable, find_kernel, find_tool
+from netem.vm.packages import Kernel, NoMachineError, find_kernel, find_tool
 
-__all__ = ["CommandFailed", "Machine", "mac_address"]
+__all__ = ["CommandFailedError", "Machine", "mac_address"]
 
 BOOT_TIMEOUT: Final = 60.0
 """It boots in 3 s of a processor's time; this bounds a machine that shares its processor."""
@@ -35,7 +35,7 @@ _OFFLOADS: Final = (
 )
 
 
-class CommandFailed(Exception):
+class CommandFailedError(Exception):
     """A command inside the machine was refused; the text holds what it said."""
 
 
@@ -75,7 +75,7 @@ class Machine:
         self.boot_time = time.monotonic() - started
         if "failed" in said:
             self.close()
-            raise MachineUnavailable(f"the machine did not load its modules: {said.strip()}")
+            raise NoMachineError(f"the machine did not load its modules: {said.strip()}")
         self._run_first()
 
     def _run_first(self) -> None:
@@ -93,7 +93,7 @@ class Machine:
         said = self._read_until(STATUS, time.monotonic() + _COMMAND_TIMEOUT)
         status = self._read_until("\n", time.monotonic() + _COMMAND_TIMEOUT).strip()
         if status != "0":
-            raise CommandFailed(f"{said.strip() or script} (status {status})")
+            raise CommandFailedError(f"{said.strip() or script} (status {status})")
         return said
 
     def close(self) -> None:
@@ -109,7 +109,10 @@ class Machine:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -120,16 +123,16 @@ class Machine:
         while mark.encode() not in self._seen:
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([pipe], [], [], left)[0]:
-                raise MachineUnavailable(f"the machine hangs; it said: {self._last_words()}")
+                raise NoMachineError(f"the machine hangs; it said: {self._last_words()}")
             data = os.read(pipe, 65536)
             if not data:
                 status = self._process.wait(_END_TIMEOUT)
-                raise MachineUnavailable(
+                raise NoMachineError(
                     f"qemu ended with status {status}; it said: {self._last_words()}"
                 )
             self._seen += data
             if len(self._seen) > _CONSOLE_LIMIT:
-                raise MachineUnavailable("the machine says too much")
+                raise NoMachineError("the machine says too much")
         before, _, self._seen = self._seen.partition(mark.encode())
         return before.decode(errors="replace").replace("\r", "")
 

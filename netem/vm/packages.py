@@ -16,7 +16,14 @@ from typing import Final
 
 from netem.errors import ImpairmentError
 
-__all__ = ["Kernel", "MachineUnavailable", "fetch_kernel", "find_kernel", "find_tool", "missing"]
+__all__ = [
+    "Kernel",
+    "NoMachineError",
+    "fetch_kernel",
+    "find_kernel",
+    "find_tool",
+    "missing",
+]
 
 META_PACKAGE: Final = "linux-image-cloud-amd64"
 """Debian's kernel for virtual machines: a small one, which has sch_netem."""
@@ -34,7 +41,7 @@ _DOWNLOAD_TIMEOUT: Final = 120.0
 _QUERY_TIMEOUT: Final = 30.0
 
 
-class MachineUnavailable(ImpairmentError):
+class NoMachineError(ImpairmentError):
     """The machine cannot be made here; the text says what is absent and how to get it."""
 
 
@@ -50,7 +57,7 @@ class Kernel:
 def find_tool(name: str) -> Path:
     found = shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:{_SYSTEM_PATH}")
     if found is None:
-        raise MachineUnavailable(
+        raise NoMachineError(
             f"{name} is not installed: apt-get install {_DEBIAN_PACKAGES.get(name, name)}"
         )
     return Path(found)
@@ -65,7 +72,7 @@ def find_kernel() -> Kernel:
     """The newest kernel of the cache."""
     kernels = sorted(_cached(), key=lambda kernel: _natural(kernel.release))
     if not kernels:
-        raise MachineUnavailable(
+        raise NoMachineError(
             f"no kernel in {cache_directory()}: run python -m netem.vm, which downloads Debian's "
             f"{META_PACKAGE} there (27 MB, not installed)"
         )
@@ -81,13 +88,13 @@ def missing() -> str | None:
     for tool, package in _DEBIAN_PACKAGES.items():
         try:
             find_tool(tool)
-        except MachineUnavailable:
+        except NoMachineError:
             packages.add(package)
     if packages:
         reasons.append(f"not installed: apt-get install {' '.join(sorted(packages))}")
     try:
         find_kernel()
-    except MachineUnavailable as error:
+    except NoMachineError as error:
         reasons.append(str(error))
     return "; ".join(reasons) or None
 
@@ -106,7 +113,7 @@ def fetch_kernel() -> Kernel:
         _run(["apt-get", "-qq", *options, "download", package], cwd=folder)
         archives = list(Path(folder).glob("*.deb"))
         if len(archives) != 1:
-            raise MachineUnavailable(f"apt-get downloaded no {package}")
+            raise NoMachineError(f"apt-get downloaded no {package}")
         unpacked = Path(folder) / "unpacked"
         _run(["dpkg-deb", "-x", str(archives[0]), str(unpacked)], cwd=folder)
         try:
@@ -114,7 +121,7 @@ def fetch_kernel() -> Kernel:
         except OSError as error:
             # Another run may have been faster, with the same content.
             if not (cache / release).is_dir():
-                raise MachineUnavailable(f"cannot keep the kernel in {cache}: {error}") from None
+                raise NoMachineError(f"cannot keep the kernel in {cache}: {error}") from None
     return find_kernel()
 
 
@@ -132,7 +139,7 @@ def _kernel_package() -> str:
     output = _run(["apt-cache", "depends", META_PACKAGE], timeout=_QUERY_TIMEOUT)
     names = re.findall(r"Depends: (linux-image-\S+)", output)
     if not names:
-        raise MachineUnavailable(
+        raise NoMachineError(
             f"apt knows no {META_PACKAGE}: this needs Debian's package index (apt-get update)"
         )
     return str(names[0])
@@ -144,12 +151,12 @@ def _run(argv: list[str], cwd: str | None = None, timeout: float = _DOWNLOAD_TIM
             argv, cwd=cwd, timeout=timeout, capture_output=True, text=True, check=False
         )
     except FileNotFoundError:
-        raise MachineUnavailable(f"{argv[0]} is not here: this needs a Debian system") from None
+        raise NoMachineError(f"{argv[0]} is not here: this needs a Debian system") from None
     except subprocess.TimeoutExpired:
-        raise MachineUnavailable(f"{' '.join(argv)}: took longer than {timeout:.0f} s") from None
+        raise NoMachineError(f"{' '.join(argv)}: took longer than {timeout:.0f} s") from None
     if done.returncode:
         last = done.stderr.strip().rpartition("\n")[2]
-        raise MachineUnavailable(f"{' '.join(argv)}: {last or f'status {done.returncode}'}")
+        raise NoMachineError(f"{' '.join(argv)}: {last or f'status {done.returncode}'}")
     return done.stdout
 
 

@@ -111,9 +111,7 @@ def _addressing(device: str, own: tuple[str, str]) -> Iterator[str]:
     yield f"address add {own[1]}/128 {device} nodad"
 
 
-def _neighbour(
-    device: str, peer: tuple[str, str], mac: str, own: tuple[str, str]
-) -> Iterator[str]:
+def _neighbour(device: str, peer: tuple[str, str], mac: str, own: tuple[str, str]) -> Iterator[str]:
     """The way to `peer`, behind or at the hardware address `mac`."""
     for address, source, length in zip(peer, own, _LENGTHS, strict=True):
         # Two addresses and not one, so that a longer route with an MTU may be added.

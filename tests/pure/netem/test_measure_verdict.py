@@ -27,7 +27,7 @@ from netem.profile.conditions import (
 )
 
 SIZE = 128
-TIMES = [number / 2_000 for number in range(20_000)]
+TIMES = [number / 2_000 for number in range(12_000)]
 
 
 def both(conditions: Conditions, **more: object) -> Profile:
@@ -66,9 +66,7 @@ def directions(found: dict[Way, Record]) -> dict[Way, Direction]:
 
 
 def rows_of(profile: Profile, seen: dict[Way, Record], seed: int = 1) -> list[Row]:
-    return compare(
-        profile, directions(seen), seen, records(profile, seed), payload=100, headers=28
-    )
+    return compare(profile, directions(seen), seen, records(profile, seed), payload=100, headers=28)
 
 
 def row(rows: list[Row], figure: str, way: Way = Way.UP) -> Row:
@@ -126,9 +124,7 @@ def test_damage_is_expected_in_the_payload_s_share() -> None:
     damaged = {
         way: Record(
             record.sent_at,
-            tuple(
-                Arrival(one.sequence, one.at, one.sequence % 64 > 0) for one in record.arrivals
-            ),
+            tuple(Arrival(one.sequence, one.at, one.sequence % 64 > 0) for one in record.arrivals),
         )
         for way, record in seen.items()
     }
