@@ -14,7 +14,7 @@ from netem.errors import ImpairmentError
 from netem.link.tally import PathTally, Tally, WayTally
 from netem.profile.conditions import Profile, Way
 from netem.tc import HANDLE, TABLE, Command, Ends, Hop, plan, shell
-from netem.vm.machine import CommandFailedError, Machine
+from netem.vm.machine import Machine, RefusedLineError
 from netem.vm.router import INTERFACES, make_host, router_script
 
 __all__ = ["VmBed"]
@@ -109,13 +109,15 @@ class VmBed:
         return Ends(client=(client.ipv4, client.ipv6), server=(server.ipv4, server.ipv6))
 
     def _run(self, commands: tuple[Command, ...]) -> None:
-        self._tell("\n".join(shell(command) for command in commands))
+        # One by one, so that it is known which was refused.
+        for command in commands:
+            self._tell(shell(command))
 
     def _tell(self, script: str) -> str:
         try:
             return self.machine.run(script)
-        except CommandFailedError as error:
-            raise ImpairmentError(f"The machine's kernel refuses a line: {error}") from None
+        except RefusedLineError as error:
+            raise ImpairmentError(f"The machine's kernel refused `{script}`: {error}") from None
 
     def _end_programs(self) -> None:
         self.client.end_programs()

@@ -18,7 +18,7 @@ from netem.kernel.processes import die_with_parent, parent_outlives_threads, run
 from netem.vm.initrd import READY, STATUS, build_initrd
 from netem.vm.packages import Kernel, NoMachineError, find_kernel, find_tool
 
-__all__ = ["CommandFailedError", "Machine", "mac_address"]
+__all__ = ["Machine", "RefusedLineError", "mac_address"]
 
 BOOT_TIMEOUT: Final = 60.0
 """It boots in 3 s of a processor's time; this bounds a machine that shares its processor."""
@@ -35,7 +35,7 @@ _OFFLOADS: Final = (
 )
 
 
-class CommandFailedError(Exception):
+class RefusedLineError(Exception):
     """A command inside the machine was refused; the text holds what it said."""
 
 
@@ -93,7 +93,7 @@ class Machine:
         said = self._read_until(STATUS, time.monotonic() + _COMMAND_TIMEOUT)
         status = self._read_until("\n", time.monotonic() + _COMMAND_TIMEOUT).strip()
         if status != "0":
-            raise CommandFailedError(f"{said.strip() or script} (status {status})")
+            raise RefusedLineError(f"{said.strip() or script} (status {status})")
         return said
 
     def close(self) -> None:

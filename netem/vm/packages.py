@@ -28,7 +28,7 @@ __all__ = [
 META_PACKAGE: Final = "linux-image-cloud-amd64"
 """Debian's kernel for virtual machines: a small one, which has sch_netem."""
 
-_SYSTEM_PATH: Final = "/usr/local/sbin:/usr/sbin:/sbin"
+SYSTEM_PATH: Final = "/usr/local/sbin:/usr/sbin:/sbin"
 _DEBIAN_PACKAGES: Final = {
     "qemu-system-x86_64": "qemu-system-x86",
     "busybox": "busybox-static",
@@ -55,7 +55,7 @@ class Kernel:
 
 
 def find_tool(name: str) -> Path:
-    found = shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:{_SYSTEM_PATH}")
+    found = shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:{SYSTEM_PATH}")
     if found is None:
         raise NoMachineError(
             f"{name} is not installed: apt-get install {_DEBIAN_PACKAGES.get(name, name)}"
