@@ -4,6 +4,7 @@ Never /dev/kvm: it is rarely there where tests run, and where it is it may hang 
 """
 
 import base64
+import contextlib
 import os
 import select
 import signal
@@ -57,6 +58,7 @@ class Machine:
             argv = _command_line(kernel, initrd, taps)
             self._process = subprocess.Popen(
                 argv,
+                bufsize=0,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -88,8 +90,9 @@ class Machine:
         encoded = base64.b64encode(f"set -e\n{script}\n".encode())
         console = self._process.stdin
         assert console is not None
-        console.write(encoded + b"\n")
-        console.flush()
+        # Reading tells why, if it is gone.
+        with contextlib.suppress(BrokenPipeError):
+            console.write(encoded + b"\n")
         said = self._read_until(STATUS, time.monotonic() + _COMMAND_TIMEOUT)
         status = self._read_until("\n", time.monotonic() + _COMMAND_TIMEOUT).strip()
         if status != "0":
