@@ -22,7 +22,7 @@ from netem.measure.model import IP_AND_UDP, fitting_rate, linger_of
 from netem.measure.numbering import SMALLEST
 from netem.measure.over_bed import measure_bed
 from netem.measure.plan import FASTEST, LARGEST, MOST_PACKETS, Plan
-from netem.measure.rendering import table_of
+from netem.measure.rendering import headline, table_of
 from netem.measure.result import Result, judge
 from netem.measure.running import Measurement, measure_between
 from netem.measure.sockets import open_socket
@@ -86,6 +86,7 @@ def measure(
         name, measurement = _through(driver, loaded, chosen, plan, on_progress, ipv6=ipv6)
         result = judge(loaded, name, chosen, measurement, ipv6=ipv6)
         write(result)
+    click.echo(headline(result))
     Console(width=None if sys.stdout.isatty() else 100).print(table_of(result))
     if measurement.starved:
         click.echo("netem: the machine was too busy to send in time: measure again", err=True)

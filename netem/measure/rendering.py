@@ -25,7 +25,7 @@ def headline(result: Result) -> str:
 
 
 def table_of(result: Result) -> Table:
-    table = Table(title=headline(result), title_justify="left", pad_edge=False, box=None)
+    table = Table(pad_edge=False, box=None)
     for name in ("way", "figure", "set", "measured", "95 % interval", "verdict"):
         table.add_column(name, justify="left" if name in ("way", "figure", "verdict") else "right")
     for row in _ordered(result.rows):

@@ -100,8 +100,16 @@ def missing() -> str | None:
 
 
 def fetch_kernel() -> Kernel:
-    """Download the kernel that Debian's package index names now, unless the cache has it."""
-    package = _kernel_package()
+    """Download the kernel that Debian's package index names now, unless the cache has it.
+
+    Where the index cannot be asked, any kernel of the cache will do.
+    """
+    try:
+        package = _kernel_package()
+    except NoMachineError:
+        if any(_cached()):
+            return find_kernel()
+        raise
     release = package.removeprefix("linux-image-")
     for kernel in _cached():
         if kernel.release == release:
