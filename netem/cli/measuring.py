@@ -34,6 +34,8 @@ __all__ = ["measure", "showing_progress"]
 USUAL_PACKETS = 20_000
 USUAL_TIME = 10.0
 """Seconds to send for, at most, unless told how many packets."""
+RELAY_RATE = 500.0
+"""Packets a second each way: a relay is an ordinary process, and waits for others."""
 LONG = 3.0
 """Seconds after which one wants to see that something happens."""
 
@@ -81,6 +83,8 @@ def measure(
     """
     loaded = Catalogue.from_environment(profiles).load(profile)
     chosen = random.SystemRandom().randrange(1, 1 << 31) if seed is None else seed
+    if driver == "relay":
+        rate = rate or RELAY_RATE
     plan = _plan(loaded, packets, rate, size, ipv6=ipv6)
     with _written_to(json_file) as write, showing_progress(plan.duration) as on_progress:
         name, measurement = _through(driver, loaded, chosen, plan, on_progress, ipv6=ipv6)

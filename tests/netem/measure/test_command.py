@@ -48,7 +48,7 @@ def test_measured_stands_beside_set(driver: str, tmp_path: Path) -> None:
 
 
 def test_a_relay_needs_no_privileges() -> None:
-    done = netem("measure", "loss20", "--driver", "relay", "--packets", "2000", "--seed", "2")
+    done = netem("measure", "loss20", "--driver", "relay", "--packets", "1000", "--seed", "2")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "loss20 through relay, IPv4" in done.stdout
 
@@ -57,13 +57,13 @@ def test_a_path_that_does_something_else_is_no_success(tmp_path: Path) -> None:
     # A relay turns bits of payloads alone, where a network would of headers too.
     (tmp_path / "noise.toml").write_text('summary = "noise"\n[both]\ncorrupt = "100%"\n')
     profile = str(tmp_path / "noise.toml")
-    done = netem("measure", profile, "--driver", "relay", "--packets", "1000", "--seed", "1")
+    done = netem("measure", profile, "--driver", "relay", "--packets", "500", "--seed", "1")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "does not agree" in done.stdout
 
 
 def test_a_relay_through_a_nat_learns_where_its_client_is() -> None:
-    done = netem("measure", "nat-rebind-5s", "--driver", "relay", "--packets", "2000")
+    done = netem("measure", "nat-rebind-5s", "--driver", "relay", "--packets", "1000")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
