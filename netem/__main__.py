@@ -1,6 +1,19 @@
 """`python -m netem`: put any command behind a bad network."""
 
-from netem.cli import main
+import signal
+
+
+def start() -> None:
+    """Load the commands and run one; Ctrl-C meanwhile ends without a word."""
+    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if ours:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from netem.cli import main
+
+    if ours:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    main()
+
 
 if __name__ == "__main__":
-    main()
+    start()

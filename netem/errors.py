@@ -1,6 +1,6 @@
 """What can stand in the way of a link, in one line for whoever asked for it."""
 
-__all__ = ["CannotImpair", "ImpairmentError", "NetemError"]
+__all__ = ["ImpairmentError", "NetemError"]
 
 
 class NetemError(Exception):
@@ -9,6 +9,3 @@ class NetemError(Exception):
 
 class ImpairmentError(NetemError):
     """The conditions asked for cannot be made here, or no longer are: nothing was measured."""
-
-
-CannotImpair = ImpairmentError

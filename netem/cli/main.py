@@ -52,10 +52,6 @@ def main() -> NoReturn:
         _leave(str(error), 2)
     except NetemError as error:
         _leave(str(error), COULD_NOT)
-    except BrokenPipeError:
-        # Whoever read the list has had enough of it.
-        sys.stderr.close()
-        sys.exit(0)
     sys.exit(status if isinstance(status, int) else 0)
 
 

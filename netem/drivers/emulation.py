@@ -42,7 +42,6 @@ class Emulation:
         ours.settimeout(PATIENCE)
         self._control = ours
         self._words = os.memfd_create("netem-emulator")
-        self._last: BedTally | None = None
         tied = "tied" if parent_outlives_threads() else "free"
         arguments = [str(theirs.fileno()), kind, str(client), str(server), tied]
         with theirs:
@@ -89,13 +88,10 @@ class Emulation:
         self._ask(RESTART)
 
     def tally(self) -> BedTally:
-        """The last one known, once closed."""
-        if self._control.fileno() < 0 and self._last is not None:
-            return self._last
         return self._ask(TALLY)
 
     def close(self) -> None:
-        """Take the last counts and end it; whatever state it is in."""
+        """End it, whatever state it is in."""
         if self._control.fileno() < 0:
             return
         try:
@@ -112,13 +108,13 @@ class Emulation:
         except OSError:
             raise self._death() from None
         told = self._answer()
-        self._last = BedTally.from_json({**told, "unscheduled": self._unscheduled})
-        return self._last
+        return BedTally.from_json({**told, "unscheduled": self._unscheduled})
 
     def _answer(self) -> dict[str, Any]:
         try:
             message = self._control.recv(LARGEST_ANSWER)
         except TimeoutError:
+            self.process.kill()
             raise ImpairmentError(
                 f"The emulator gave no answer in {PATIENCE:g} s: the path cannot be trusted."
             ) from None

@@ -47,7 +47,7 @@ class LinkBed(ABC):
             claim = Claim(there)
             undo.callback(claim.close)
             net = claim.subnet
-            six = has_ipv6(there)
+            six = has_ipv6(there) and has_ipv6(here)
             self.client = Host(
                 namespace=here,
                 interface=CLIENT_DEVICE,
@@ -75,6 +75,7 @@ class LinkBed(ABC):
             undo.callback(self._end_programs)
             self._undo = undo.pop_all()
         self._already_dropped = 0
+        self._closed = False
         self._final: BedTally | None = None
 
     kind: str
@@ -131,7 +132,9 @@ class LinkBed(ABC):
 
     def tally(self) -> BedTally:
         """Also after `close`: the last one then."""
-        if self._final is not None:
+        if self._closed:
+            if self._final is None:
+                raise ImpairmentError("The emulator was gone before the last count.")
             return self._final
         told = self._emulation.tally()
         return replace(told, unread=told.unread + self._dropped() - self._already_dropped)
@@ -147,9 +150,10 @@ class LinkBed(ABC):
 
     def close(self) -> None:
         """End the programs started on the hosts, then the path, then the hosts."""
-        if self._final is None:
+        if not self._closed:
             with contextlib.suppress(ImpairmentError):
                 self._final = self.tally()
+        self._closed = True
         self._undo.close()
 
     def __enter__(self) -> Self:

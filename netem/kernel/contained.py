@@ -177,15 +177,19 @@ def _run_init(program: Program, report: int, held: int) -> NoReturn:
         os.setpgid(0, 0)
         status = _tend(child, signals, whole_group=program.own_group)
         os.write(report, _STATUS.pack(status))
+    except OSError as error:
+        _say(f"netem: {program.argv[0]}: {error.strerror}")
+        os.write(report, _STATUS.pack(NOT_EXECUTABLE))
     finally:
         os._exit(0)
 
 
 def _mount_proc() -> None:
     """So that the pids there are those in here."""
-    mount("none", "/", None, _MS_REC | _MS_SLAVE)
-    # Refused in a container that hides parts of /proc; then the outer pids are to be seen.
+    # Refused in a container that hides parts of /proc, or in a chroot; then the outer pids are
+    # to be seen.
     with contextlib.suppress(OSError):
+        mount("none", "/", None, _MS_REC | _MS_SLAVE)
         mount("proc", "/proc", "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
 
 

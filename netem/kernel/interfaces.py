@@ -65,20 +65,25 @@ def ip(
             "There is no `ip` here: install iproute2 (package iproute2 or iproute), or use the "
             "relay driver, which needs none, for UDP."
         )
-    with namespace.entered():
-        done = subprocess.run(
-            [tool, *arguments],
-            input=batch,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=PATIENCE,
-            pass_fds=fds,
-            env={**os.environ, "LC_ALL": "C"},
-        )
+    try:
+        with namespace.entered():
+            done = subprocess.run(
+                [tool, *arguments],
+                input=batch,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=PATIENCE,
+                pass_fds=fds,
+                env={**os.environ, "LC_ALL": "C"},
+            )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ImpairmentError(f"`ip {' '.join(arguments)}` failed: {error}.") from None
     if done.returncode != 0:
         reason = (done.stderr.strip() or f"status {done.returncode}").splitlines()
-        raise ImpairmentError(f"`ip {' '.join(arguments)}` failed: {'; '.join(reason)}")
+        if any("BusyBox" in line for line in reason):
+            reason = ["this is BusyBox's, which cannot do it; install iproute2"]
+        raise ImpairmentError(f"`ip {' '.join(arguments)}` failed: {'; '.join(reason[:2])}")
     return done.stdout
 
 
@@ -160,9 +165,12 @@ def set_sysctl(namespace: Namespace, key: str, value: str) -> None:
 
 
 def has_ipv6(namespace: Namespace) -> bool:
-    """Whether this kernel speaks it at all."""
-    with namespace.entered():
-        return Path("/proc/thread-self/net/if_inet6").exists()
+    """Whether new devices there get to speak it."""
+    try:
+        with namespace.entered():
+            return Path("/proc/sys/net/ipv6/conf/default/disable_ipv6").read_text().strip() == "0"
+    except OSError:
+        return False
 
 
 def transmit_drops(namespace: Namespace, name: str) -> int:

@@ -141,7 +141,7 @@ TRIALS: Final[dict[str, Callable[[], None]]] = {
     "sch_tbf": _qdisc("tbf", "rate", "1mbit", "burst", "3000", "limit", "30000"),
     "nftables": _nft,
     "SCHED_FIFO": _sched_fifo,
-    "ip": _tool_there("ip"),
+    "ip": lambda: _tool("ip", "-json", "link"),
     "tc": _tool_there("tc"),
     "nft": _tool_there("nft"),
 }

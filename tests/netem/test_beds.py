@@ -368,3 +368,16 @@ def test_the_outer_network_is_not_touched(make: Make, outer: Outer) -> None:
     assert outer.state() == before
     bed.close()
     assert outer.state() == before
+
+
+def test_an_emulator_that_does_not_answer_is_ended(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("netem.drivers.emulation.PATIENCE", 0.3)
+    bed = make(CLEAR)
+    os.kill(bed.emulator_pid, signal.SIGSTOP)
+    with pytest.raises(ImpairmentError, match="gave no answer in 0.3 s"):
+        bed.tally()
+    bed.close()
+    with pytest.raises(ImpairmentError, match="gone before the last count"):
+        bed.tally()

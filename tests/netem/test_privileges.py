@@ -206,7 +206,7 @@ ASK_RELAY = (
 def test_a_relay_needs_nothing(udp_echo: int) -> None:
     server = ["--server", f"127.0.0.1:{udp_echo}"]
     for run in (on_another_system, here):
-        done = run("run", "delay-high", *server, "--", sys.executable, "-c", ASK_RELAY)
+        done = run("run", "5g", *server, "--", sys.executable, "-c", ASK_RELAY)
         assert (done.returncode, done.stdout) == (9, "0\n"), done.stderr
         assert "driver relay" in done.stderr
         assert "10 packets" in done.stderr

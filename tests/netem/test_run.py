@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from netem.kernel.interfaces import configure, set_sysctl
 from tests.netem.outer import Outer
 
 ECHO = (
@@ -110,7 +111,7 @@ def test_the_same_seed_loses_the_same_with_every_driver(outer: Outer, tmp_path: 
         report = tmp_path / f"{number}.json"
         done = outer.netem(
             *("run", "loss20", "--seed", "11", "--driver", driver, "--json", str(report), "--"),
-            *("ping", "-c", "60", "-i", "0.005", "-W", "1", "198.18.0.1"),
+            *("ping", "-c", "60", "-i", "0.005", "-W", "0.3", "198.18.0.1"),
         )
         lost.append([line.split()[4] for line in done.stdout.splitlines() if "icmp_seq" in line])
     assert lost[0] == lost[1] == lost[2]
@@ -174,7 +175,6 @@ def test_a_server_may_write_something_down_at_the_end(outer: Outer, tmp_path: Pa
 
 
 def test_a_network_that_uses_our_addresses_is_left_alone(outer: Outer) -> None:
-    from netem.kernel.interfaces import configure
 
     configure(outer.namespace, ["address add 198.18.0.1/16 dev foreign"])
     done = outer.netem("run", "clear", "--", "sh", "-c", "ping -qc1 $NETEM_SERVER")
@@ -213,3 +213,24 @@ def test_blocked_udp_is_answered_and_only_at_its_port(outer: Outer) -> None:
         "run", "udp-blocked-prohibit", "--udp-port", "444", "--", sys.executable, "-c", ask
     )
     assert other.stdout.splitlines() == ["443 ConnectionRefusedError", "444 OSError"]
+
+
+def test_where_ipv6_is_switched_off_the_link_has_ipv4(outer: Outer) -> None:
+    for scope in ("all", "default"):
+        set_sysctl(outer.namespace, f"ipv6/conf/{scope}/disable_ipv6", "1")
+    done = outer.netem(
+        "run", "clear", "--", "sh", "-c", 'ping -qc1 $NETEM_SERVER && echo "[$NETEM_SERVER6]"'
+    )
+    assert done.returncode == 0
+    assert done.stdout.endswith("[]\n")
+    assert "the server is at 198.18.0.1\n" in done.stderr
+
+
+def test_busybox_is_told_apart(outer: Outer, tmp_path: Path) -> None:
+    script = tmp_path / "ip"
+    script.write_text("#!/bin/sh\necho 'BusyBox v1.36 multi-call binary.' >&2\nexit 1\n")
+    script.chmod(0o755)
+    path = f"{tmp_path}:/usr/bin:/bin"
+    done = outer.netem("run", "clear", "--", "true", env={"PATH": path})
+    assert done.returncode == 125
+    assert "BusyBox's, which cannot do it; install iproute2" in done.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import random
 import re
 import select
 import signal
@@ -207,3 +208,20 @@ def test_the_terminal_goes_away(outer: Outer, shell: Terminal) -> None:
     os.close(shell.master)
     shell.master = os.open(os.devnull, os.O_RDONLY)
     assert eventually(lambda: not [each for each in outer.survivors() if "bash" not in each])
+
+
+def test_ctrl_c_at_any_moment_of_the_start_is_no_traceback(outer: Outer) -> None:
+    before = outer.state()
+    moments = random.Random(5)
+    for _ in range(8):
+        run = outer.start("run", "clear", "--", "sleep", "60")
+        time.sleep(moments.uniform(0.02, 0.6))
+        run.send_signal(signal.SIGINT)
+        _, err = run.communicate(timeout=10)
+        if run.returncode not in (130, -signal.SIGINT):
+            # So early that it was Python's own start that it interrupted.
+            assert run.returncode == 1
+            assert "/netem/" not in err.decode()
+        else:
+            assert "Traceback" not in err.decode()
+        assert eventually(lambda: not outer.survivors() and outer.state() == before)

@@ -48,6 +48,7 @@ def test_each_direction_has_its_own_conditions() -> None:
     assert tally.up.link.mean_delay == pytest.approx(0.1)
     assert tally.down.link.mean_delay == pytest.approx(0.2)
     assert tally.up.offered == tally.down.offered == 1
+    assert tally.rebindings == tally.forgotten == 0
 
 
 @pytest.mark.parametrize(
