@@ -9,6 +9,7 @@ import pytest
 
 from netem.errors import ImpairmentError
 from netem.kernel.namespaces import Namespace
+from tests.support.machine import needs_machine
 
 
 def netem(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -84,6 +85,14 @@ def test_what_cannot_be_measured_is_said_in_a_line(
     assert done.returncode == status
     assert words in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@needs_machine
+@pytest.mark.timeout(120)
+def test_a_real_netem_is_measured_like_any_other_driver() -> None:
+    done = netem("measure", "loss5", "--driver", "vm", "--packets", "3000", "--rate", "2000")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "loss5 through vm, IPv4" in done.stdout
 
 
 def test_a_machine_that_is_not_there_is_said_in_a_line(

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -96,15 +97,17 @@ def test_an_apt_that_knows_nothing_is_quoted(
         fetch_kernel()
 
 
-def processes_of_qemu() -> set[int]:
+def processes_of_qemu(parent: int | None = None) -> set[int]:
+    """Children of this process, or of another."""
+    wanted = parent or os.getpid()
     found = set()
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             arguments = (folder / "cmdline").read_bytes()
-            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            found_parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
         except OSError:
             continue
-        if b"qemu-system" in arguments.split(b"\0")[0] and parent == os.getpid():
+        if b"qemu-system" in arguments.split(b"\0")[0] and found_parent == wanted:
             found.add(int(folder.name))
     return found
 
@@ -148,3 +151,27 @@ def ping(bed: VmBed) -> int:
     process = bed.client.popen(argv, stdout=subprocess.PIPE)
     said, _ = process.communicate(timeout=20)
     return int(said.decode().partition(" received")[0].rpartition(" ")[2])
+
+
+@needs_machine
+def test_a_killed_harness_takes_its_machine_along() -> None:
+    argv = [sys.executable, "-m", "netem", "agree", "loss5"]
+    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as harness:
+        until = time.monotonic() + 20
+        while not (machines := processes_of_qemu(harness.pid)) and time.monotonic() < until:
+            time.sleep(0.01)
+        harness.kill()
+    assert len(machines) == 1
+    (machine,) = machines
+    until = time.monotonic() + 5
+    while running(machine) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not running(machine)
+
+
+def running(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
