@@ -76,6 +76,7 @@ def make_host(number: int) -> tuple[Host, int]:
 def router_script() -> str:
     """For the machine's shell, once: devices, addresses, routes, forwarding."""
     lines = [
+        "echo 1 > /proc/sys/net/ipv6/mld_qrv",
         "echo 1 > /proc/sys/net/ipv4/ip_forward",
         "echo 1 > /proc/sys/net/ipv6/conf/all/forwarding",
     ]
@@ -89,8 +90,12 @@ def router_script() -> str:
             *_addressing(device, own),
             *_neighbour(device, _addresses(number), _host_mac(number), own),
         ]
-        lines.append(f"echo 0 > /proc/sys/net/ipv6/conf/{interface}/accept_ra")
+        settings = f"/proc/sys/net/ipv6/conf/{interface}"
+        lines.append(f"echo 0 > {settings}/accept_ra")
+        # A router has groups to report, whatever the device says: soon, then, and once.
+        lines.append(f"echo 1 > {settings}/mldv2_unsolicited_report_interval")
         lines += [f"ip {command}" for command in commands]
+    lines.append("sleep 0.1")
     return "\n".join(lines)
 
 
