@@ -5,8 +5,10 @@ from typing import NoReturn
 
 import click
 
+from netem.cli.agreeing import agree
 from netem.cli.lines import lines_command
 from netem.cli.listing import list_profiles, show_profile
+from netem.cli.measuring import measure
 from netem.cli.probing import probe_command
 from netem.cli.run import run
 from netem.errors import NetemError
@@ -32,7 +34,7 @@ def cli() -> None:
     """Put any command behind a bad network: loss, delay, bottlenecks, blocked UDP, NAT."""
 
 
-for command in (lines_command, list_profiles, probe_command, run, show_profile):
+for command in (agree, lines_command, list_profiles, measure, probe_command, run, show_profile):
     cli.add_command(command)
 
 

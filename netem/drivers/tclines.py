@@ -12,7 +12,15 @@ from netem.kernel.interfaces import PATIENCE, find_tool
 from netem.kernel.namespaces import Namespace
 from netem.tc import HANDLE, TABLE, Command, shell
 
-__all__ = ["QueueCounts", "firewall_counts", "has_our_root", "queue_counts", "run_line"]
+__all__ = [
+    "QueueCounts",
+    "counts_of",
+    "firewall_counts",
+    "has_our_root",
+    "queue_counts",
+    "rule_counts",
+    "run_line",
+]
 
 _PACKAGE = {"tc": "iproute2", "ip": "iproute2", "nft": "nftables"}
 _NO_QDISC = "qdisc kind is unknown"
@@ -63,13 +71,17 @@ class QueueCounts:
 
 def queue_counts(namespace: Namespace, device: str) -> QueueCounts | None:
     """None where our qdiscs are not."""
-    qdiscs = _qdiscs(namespace, device)
+    return counts_of(_qdiscs(namespace, device))
+
+
+def counts_of(qdiscs: Sequence[dict[str, Any]]) -> QueueCounts | None:
+    """From what `tc -s -j qdisc show` says of one device; None where our qdiscs are not."""
     root = next((qdisc for qdisc in qdiscs if _is_ours(qdisc)), None)
     if root is None:
         return None
     # Each qdisc counts the drops of those below it once more.
-    tbf = next((qdisc for qdisc in qdiscs if qdisc["kind"] == "tbf"), None)
-    queue_dropped = int(tbf["drops"]) if tbf else 0
+    bottleneck = next((qdisc for qdisc in qdiscs if _is_bottleneck(qdisc)), None)
+    queue_dropped = int(bottleneck["drops"]) if bottleneck else 0
     return QueueCounts(
         sent=int(root["packets"]),
         lost=int(root["drops"]) - queue_dropped,
@@ -88,13 +100,22 @@ def _qdiscs(namespace: Namespace, device: str) -> Sequence[dict[str, Any]]:
     return listed
 
 
+def _is_bottleneck(qdisc: dict[str, Any]) -> bool:
+    is_child = str(qdisc.get("parent", "")).startswith(HANDLE)
+    return bool(qdisc["kind"] == "tbf" or (qdisc["kind"] == "netem" and is_child))
+
+
 def _is_ours(qdisc: dict[str, Any]) -> bool:
     return bool(qdisc.get("root")) and qdisc.get("handle") == HANDLE
 
 
 def firewall_counts(namespace: Namespace) -> dict[str, int]:
     """Packets by the comment of the rule that took them: `blocked up`."""
-    listed = json.loads(run_line(namespace, ("nft", "-j", f"list table inet {TABLE}")))
+    return rule_counts(json.loads(run_line(namespace, ("nft", "-j", f"list table inet {TABLE}"))))
+
+
+def rule_counts(listed: dict[str, Any]) -> dict[str, int]:
+    """The same from what `nft -j` says."""
     counts: dict[str, int] = {}
     for item in listed["nftables"]:
         rule = item.get("rule", {})

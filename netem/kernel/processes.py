@@ -34,12 +34,12 @@ def sharpen_timers() -> None:
     prctl(PR_SET_TIMERSLACK, 1)
 
 
-def run_first() -> str | None:
-    """Let this process run before all ordinary ones; the kernel's reason if it may not."""
+def run_first(thread: int = 0, priority: int = PRIORITY) -> str | None:
+    """Let this process, or a thread, run before all ordinary ones; the kernel's reason if not."""
     if sys.platform != "linux":
         return "Linux only"
     try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+        os.sched_setscheduler(thread, os.SCHED_FIFO, os.sched_param(priority))
     except OSError as error:
         return error.strerror
     return None

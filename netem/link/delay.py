@@ -16,7 +16,8 @@ _SMALLEST: Final = 2.0**-54
 _SHAPE: Final = 3.0
 """Of the Pareto distribution, as in the table of tc-netem."""
 _PARETO_MEAN: Final = 1.5
-_PARETO_DEVIATION: Final = 0.75**0.5
+_PARETO_SPREAD: Final = 0.75
+"""What that table divides by: the variance of the distribution, of which the root was meant."""
 
 
 def deviation(distribution: Distribution, draw: float) -> float:
@@ -28,7 +29,7 @@ def deviation(distribution: Distribution, draw: float) -> float:
             return 2.0 * draw - 1.0
         case Distribution.PARETO:
             late = pow(1.0 - draw, -1.0 / _SHAPE)
-            return (late - _PARETO_MEAN) / _PARETO_DEVIATION
+            return min(_CUT, (late - _PARETO_MEAN) / _PARETO_SPREAD)
         case _:
             assert_never(distribution)
 

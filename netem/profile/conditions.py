@@ -51,8 +51,9 @@ class Distribution(StrEnum):
 class Jitter:
     """A variation of the delay, drawn for each packet.
 
-    `spread` is the standard deviation of `normal` (cut at four of them), half the width of
-    `uniform`, and the standard deviation of `pareto` (mean zero, a long tail of late packets).
+    `spread` is the standard deviation of `normal`, half the width of `uniform`, and the unit of
+    `pareto` (a long tail of late packets, 0.82 of the spread as standard deviation); `normal` and
+    `pareto` are cut at four spreads, as in the tables of tc-netem.
     A delay never falls below zero. Unless `reordering`, no packet overtakes another, as on a radio
     link; with it each goes by its own draw, as over several routes.
     """

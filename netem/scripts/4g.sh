@@ -14,12 +14,11 @@ set -eu
 
 begin "$@"
 
-# Delay, loss and order first; below them the rate, with a queue of 100 packets.
+# Delay, loss and order first; below them the rate, with a queue of 100 packets. The rate is that of
+# IP packets, so the 14 bytes of Ethernet are taken off each.
 to_server root handle 7e: netem limit 100000 delay 30ms 5ms distribution normal loss 0.2% rate 10gbit
-to_server parent 7e:1 handle 7f: tbf rate 1.5mbit burst 3100 limit 160000
-to_server parent 7f:1 handle 80: pfifo limit 100
+to_server parent 7e:1 handle 7f: netem limit 100 rate 1.5mbit -14
 to_client root handle 7e: netem limit 100000 delay 30ms 5ms distribution normal loss 0.2% rate 10gbit
-to_client parent 7e:1 handle 7f: tbf rate 9mbit burst 3100 limit 160000
-to_client parent 7f:1 handle 80: pfifo limit 100
+to_client parent 7e:1 handle 7f: netem limit 100 rate 9mbit -14
 
 finish

@@ -22,32 +22,43 @@ ORDER_RATE: Final = "10gbit"
 
 It fits the 32 bits in which every version of tc passes a rate.
 """
+LINK_HEADER: Final = 14
+"""Bytes of Ethernet before each packet: the kernel's rates count them, a profile's do not."""
 LEAST_DELAY: Final = 1e-6
 LEAST_BUCKET: Final = 3_100
 """Bytes: two full frames with their link headers. Less, and tbf drops what is larger."""
 LARGEST_FRAME: Final = 1_600
-_CHILDREN: Final = ("7f:", "80:")
+CHILD: Final = "7f:"
 
 
 def qdiscs(device: str, conditions: Conditions) -> list[Command]:
-    """The lines that make `device` do it; none for a direction that does nothing."""
+    """The lines that make `device` do it; none for a direction that does nothing.
+
+    Below a netem the bottleneck is another one: it keeps each packet as long as the line would,
+    where the bucket of a tbf lets those of a quiet line go at once. Alone it is a tbf, which more
+    kernels have.
+    """
     words = _netem(conditions)
     bottleneck = conditions.bottleneck if isinstance(conditions.bottleneck, Rate) else None
-    lines: list[Command] = []
+    if bottleneck is None:
+        return [_add(device, "root", HANDLE, ["netem", *words])] if words else []
     if words:
-        lines.append(_add(device, "root", HANDLE, ["netem", *words]))
-    if bottleneck is not None:
-        tbf, fifo = _CHILDREN if words else (HANDLE, _CHILDREN[0])
-        place = f"parent {HANDLE}1" if words else "root"
-        lines.append(_add(device, place, tbf, _tbf(bottleneck)))
-        queue = ["pfifo", "limit", str(bottleneck.queue)]
-        lines.append(_add(device, f"parent {tbf}1", fifo, queue))
-    return lines
+        line = ["netem", "limit", str(bottleneck.queue), "rate", rate(bottleneck.bits_per_second)]
+        return [
+            _add(device, "root", HANDLE, ["netem", *words]),
+            _add(device, f"parent {HANDLE}1", CHILD, [*line, str(-LINK_HEADER)]),
+        ]
+    stab = f"stab overhead {-LINK_HEADER} linklayer ethernet"
+    queue = ["pfifo", "limit", str(bottleneck.queue)]
+    return [
+        _add(device, "root", f"{HANDLE} {stab}", _tbf(bottleneck)),
+        _add(device, f"parent {HANDLE}1", CHILD, queue),
+    ]
 
 
 def _add(device: str, place: str, handle: str, words: list[str]) -> Command:
     # Never `replace`: it leaves what netem was told before and is not told again.
-    return ("tc", "qdisc", "add", "dev", device, *place.split(), "handle", handle, *words)
+    return ("tc", "qdisc", "add", "dev", device, *place.split(), "handle", *handle.split(), *words)
 
 
 def _netem(conditions: Conditions) -> list[str]:

@@ -43,10 +43,9 @@ def test_the_spread_is_what_the_profile_says(distribution: Distribution) -> None
     found = arrivals(Link(Conditions(delay=1.0, jitter=jitter), 1, 0.0), TIMES * 4)
     delays = [time - TIMES[number % 5000] - 1.0 for number, time in found]
     assert statistics.mean(delays) == pytest.approx(0.0, abs=0.0003)
-    width = {Distribution.UNIFORM: 0.005 / 3**0.5}.get(distribution, 0.005)
-    # The variance of a Pareto distribution of shape 3 is slow to show itself.
-    tolerance = 0.3 if distribution is Distribution.PARETO else 0.03
-    assert statistics.pstdev(delays) == pytest.approx(width, rel=tolerance)
+    # Of tc-netem's table of the Pareto distribution, which is cut, the deviation is 0.82.
+    widths = {Distribution.UNIFORM: 0.005 / 3**0.5, Distribution.PARETO: 0.0041}
+    assert statistics.pstdev(delays) == pytest.approx(widths.get(distribution, 0.005), rel=0.03)
 
 
 def test_deviations_at_the_ends_of_a_draw() -> None:
@@ -56,9 +55,10 @@ def test_deviations_at_the_ends_of_a_draw() -> None:
     assert deviation(Distribution.NORMAL, almost_one) == 4.0
     assert deviation(Distribution.UNIFORM, 0.0) == -1.0
     assert deviation(Distribution.UNIFORM, almost_one) == pytest.approx(1.0)
-    assert deviation(Distribution.PARETO, 0.0) == pytest.approx(-0.577, abs=0.001)
-    # The median: half of all are earlier than the mean by a fifth of the spread.
-    assert deviation(Distribution.PARETO, 0.5) == pytest.approx(-0.277, abs=0.001)
+    # The ends and the middle of tc-netem's table.
+    assert deviation(Distribution.PARETO, 0.0) == pytest.approx(-5461 / 8192, abs=0.001)
+    assert deviation(Distribution.PARETO, 0.5) == pytest.approx(-2622 / 8192, abs=0.001)
+    assert deviation(Distribution.PARETO, almost_one) == 4.0
 
 
 @pytest.mark.parametrize("distribution", Distribution)

@@ -88,14 +88,17 @@ def test_netem_has_room_for_the_delay_line(conditions: Conditions, words: str) -
     assert up(conditions) == [f"root handle 7e: netem limit 100000 {words}"]
 
 
-def test_a_rate_is_a_tbf_over_a_queue_of_packets() -> None:
+STAB = "stab overhead -14 linklayer ethernet"
+
+
+def test_a_rate_alone_is_a_tbf_over_a_queue_of_packets() -> None:
     assert up(Conditions(bottleneck=Rate(bits_per_second=9e6, queue=25))) == [
-        "root handle 7e: tbf rate 9mbit burst 3100 limit 40000",
+        f"root handle 7e: {STAB} tbf rate 9mbit burst 3100 limit 40000",
         "parent 7e:1 handle 7f: pfifo limit 25",
     ]
     # A bucket holds a millisecond of a fast line.
     assert up(Conditions(bottleneck=Rate(bits_per_second=1.5e9, queue=1))) == [
-        "root handle 7e: tbf rate 1.5gbit burst 187500 limit 187500",
+        f"root handle 7e: {STAB} tbf rate 1.5gbit burst 187500 limit 187500",
         "parent 7e:1 handle 7f: pfifo limit 1",
     ]
 
@@ -110,8 +113,7 @@ def test_the_bottleneck_lies_below_netem() -> None:
     conditions = Conditions(delay=0.01, bottleneck=Rate(bits_per_second=9e6, queue=25))
     assert up(conditions) == [
         "root handle 7e: netem limit 100000 delay 10ms",
-        "parent 7e:1 handle 7f: tbf rate 9mbit burst 3100 limit 40000",
-        "parent 7f:1 handle 80: pfifo limit 25",
+        "parent 7e:1 handle 7f: netem limit 25 rate 9mbit -14",
     ]
 
 

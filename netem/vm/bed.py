@@ -1,0 +1,142 @@
+"""A real `sch_netem` between two hosts, where this kernel has none: the lines of `netem.tc` run
+on a router that is a virtual machine.
+"""
+
+import contextlib
+import json
+import os
+from types import TracebackType
+from typing import Final, Self
+
+from netem.drivers.report import BedTally, Lateness
+from netem.drivers.tclines import counts_of, rule_counts
+from netem.errors import ImpairmentError
+from netem.link.tally import PathTally, Tally, WayTally
+from netem.profile.conditions import Profile, Way
+from netem.tc import HANDLE, TABLE, Command, Ends, Hop, plan, shell
+from netem.vm.machine import Machine, RefusedLineError
+from netem.vm.router import INTERFACES, make_host, router_script
+
+__all__ = ["VmBed"]
+
+_HOP: Final = Hop(to_client=INTERFACES[0], to_server=INTERFACES[1])
+
+
+class VmBed:
+    """Two hosts and a machine between them, all gone with this process, however it ends.
+
+    The kernel draws the packets' fates without a seed: the same losses never come twice.
+    """
+
+    def __init__(self, profile: Profile) -> None:
+        """ImpairmentError for a profile that tc cannot do whole, and where no machine can be."""
+        self._lines: tuple[Command, ...] = ()
+        self._undo: tuple[Command, ...] = ()
+        self._final: BedTally | None = None
+        with contextlib.ExitStack() as undo:
+            self.client, client_tap = make_host(0)
+            undo.callback(self.client.namespace.close)
+            with os.fdopen(client_tap, "rb", buffering=0):
+                self.server, server_tap = make_host(1)
+                undo.callback(self.server.namespace.close)
+                with os.fdopen(server_tap, "rb", buffering=0):
+                    self.machine = Machine((client_tap, server_tap))
+            undo.callback(self.machine.close)
+            undo.callback(self._end_programs)
+            self._tell(router_script())
+            self.apply(profile)
+            self._stack = undo.pop_all()
+
+    def apply(self, profile: Profile) -> None:
+        """Undo the lines of the profile before, then run this one's."""
+        lines = plan(profile, _HOP, ends=self._ends())
+        if lines.cannot:
+            raise ImpairmentError(
+                f"tc cannot do the profile {profile.name} whole: {'; '.join(lines.cannot)}"
+            )
+        self._run(self._undo)
+        self._lines, self._undo = (), ()
+        try:
+            self._run(lines.apply)
+        except ImpairmentError:
+            # Some were run. A line that has nothing to undo fails, which is as well.
+            self._tell("\n".join(f"{shell(line)} || true" for line in lines.undo))
+            raise
+        self._lines, self._undo = lines.apply, lines.undo
+
+    def restart(self) -> None:
+        """Take the lines back and run them again: what is under way is gone."""
+        self._run(self._undo + self._lines)
+
+    def check(self) -> None:
+        """ImpairmentError if the machine no longer answers, or lost its qdiscs."""
+        shown = self._tell("tc qdisc show")
+        wanted = sum(line[0] == "tc" and "root" in line for line in self._lines)
+        if sum(f" {HANDLE} " in line and " root " in line for line in shown.split("\n")) < wanted:
+            raise ImpairmentError(f"A qdisc {HANDLE} of the machine is gone.")
+
+    def tally(self) -> BedTally:
+        """Also after `close`: the last one then. A direction without a qdisc counts nothing."""
+        if self._final is not None:
+            return self._final
+        counts: dict[str, int] = {}
+        if any(line[0] == "nft" for line in self._lines):
+            counts = rule_counts(json.loads(self._tell(f"nft -j list table inet {TABLE}")))
+        up, down = (self._way(way, counts) for way in Way)
+        return BedTally(path=PathTally(up=up, down=down), lateness=Lateness())
+
+    def _way(self, way: Way, counts: dict[str, int]) -> WayTally:
+        device = _HOP.leaves_by(way)
+        queues = counts_of(json.loads(self._tell(f"tc -s -j qdisc show dev {device}")))
+        link = Tally()
+        if queues is not None:
+            link = Tally(
+                offered=queues.sent + queues.lost + queues.queue_dropped + queues.waiting,
+                delivered=queues.sent,
+                lost=queues.lost,
+                queue_dropped=queues.queue_dropped,
+                in_flight=queues.waiting,
+            )
+        return WayTally(
+            link=link,
+            blocked=counts.get(f"blocked {way}", 0),
+            policed=counts.get(f"policed {way}", 0),
+            too_big=counts.get(f"too big {way}", 0),
+        )
+
+    def _ends(self) -> Ends:
+        client, server = self.client, self.server
+        return Ends(client=(client.ipv4, client.ipv6), server=(server.ipv4, server.ipv6))
+
+    def _run(self, commands: tuple[Command, ...]) -> None:
+        # One by one, so that it is known which was refused.
+        for command in commands:
+            self._tell(shell(command))
+
+    def _tell(self, script: str) -> str:
+        try:
+            return self.machine.run(script)
+        except RefusedLineError as error:
+            raise ImpairmentError(f"The machine's kernel refused `{script}`: {error}") from None
+
+    def _end_programs(self) -> None:
+        self.client.end_programs()
+        self.server.end_programs()
+
+    def close(self) -> None:
+        """End the programs started on the hosts, then the machine, then the hosts."""
+        if self._final is None:
+            with contextlib.suppress(ImpairmentError):
+                self._final = self.tally()
+        self._stack.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.close()
