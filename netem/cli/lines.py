@@ -17,9 +17,9 @@ On a router between the client and the server, name its device TO_CLIENT and its
 on a machine that is an end itself, the one device by --client or --server. Nothing is run.
 
 \b
-  python -m netem lines 4g eth1 eth0              # to read, with the lines that undo them
-  python -m netem lines 4g eth1 eth0 | sudo sh -e # on a router
-  python -m netem lines 4g eth1 eth0 --undo | sudo sh
+  python -m netem lines 4g eth0 eth1              # to read, with the lines that undo them
+  python -m netem lines 4g eth0 eth1 | sudo sh -e # on a router
+  python -m netem lines 4g eth0 eth1 --undo | sudo sh
 
 What tc cannot do of the profile is said on standard error, and the exit status is 1.
 """
