@@ -18,6 +18,7 @@ from netem.cli.listing import profiles_option
 from netem.drivers.relay import Relay
 from netem.errors import NetemError
 from netem.kernel.power import ensure_power
+from netem.kernel.processes import run_first
 from netem.measure.model import IP_AND_UDP, fitting_rate, linger_of
 from netem.measure.numbering import SMALLEST
 from netem.measure.over_bed import measure_bed
@@ -134,6 +135,9 @@ def _through_relay(
     profile: Profile, seed: int, plan: Plan, on_progress: OnProgress, *, ipv6: bool
 ) -> Measurement:
     host = "::1" if ipv6 else "127.0.0.1"
+    # The relay is a thread of this process, which has nothing else to do. Where it may not run
+    # first it waits for others, and its delays show it.
+    run_first()
     # There is one flow, and no port of it can be chosen here without privileges.
     any_port = replace(profile, udp_port=None)
     with open_socket(host) as client, open_socket(host) as server:
