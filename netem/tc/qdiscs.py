@@ -22,6 +22,11 @@ ORDER_RATE: Final = "10gbit"
 
 It fits the 32 bits in which every version of tc passes a rate.
 """
+PARETO: Final = 0.75**0.5
+"""What tc's table of it takes for the standard deviation, in real ones: it divides by the variance.
+
+The table ends at four of its own, so that the latest packets are 3.5 of ours late.
+"""
 LEAST_DELAY: Final = 1e-6
 LEAST_BUCKET: Final = 3_100
 """Bytes: two full frames with their link headers. Less, and tbf drops what is larger."""
@@ -72,7 +77,8 @@ def _netem(conditions: Conditions) -> list[str]:
 def _jitter(jitter: Jitter | None) -> list[str]:
     if jitter is None:
         return []
-    words = [span(jitter.spread)]
+    pareto = jitter.distribution is Distribution.PARETO
+    words = [span(jitter.spread * PARETO if pareto else jitter.spread)]
     if jitter.distribution is not Distribution.UNIFORM:  # uniform is what netem does without one
         words += ["distribution", jitter.distribution.value]
     return words

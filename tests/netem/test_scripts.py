@@ -259,3 +259,15 @@ def test_names_of_devices_are_no_patterns() -> None:
     told = in_namespace("ip link add rcx0 type dummy; loss5.sh --client rc.0; clear.sh '*'")
     assert "there is no device rc.0 here" in told
     assert "there is no device * here" in told
+
+
+@needs_nft
+def test_lines_that_are_run_twice_are_refused_and_not_doubled() -> None:
+    profile = Catalogue().load("udp-blocked-first-packet")
+    lines = [shell(command) for command in plan(profile, HOPS["rc", "rs"], udp_port=443).apply]
+    text = "\n".join(f"{line} &&" for line in lines)
+    told = in_namespace(f"{PAIRS}{text} echo first\n{text} echo second\nnft list ruleset")
+    assert "first\n" in told
+    assert "File exists" in told
+    assert "second\n" not in told
+    assert told.count('comment "blocked up"') == 2
