@@ -35,7 +35,7 @@ class RelayCounts:
     idled: int
     """Closed because nothing came either way for long."""
     refused: int
-    """ICMP errors from the server's side, such as when it is not there."""
+    """Errors on the sockets towards the server, such as ICMP's word that it is not there."""
     send_errors: int
     """Datagrams that came out of the path and that the kernel did not take."""
 
@@ -143,10 +143,12 @@ class Forwarder:
             except BlockingIOError:
                 return
             except OSError as error:
-                if not told_by_icmp(error):
-                    raise
                 self._refused += 1
-                continue
+                if told_by_icmp(error):
+                    continue
+                # Such as an interface that went down. The next datagram opens another socket.
+                self._drop(upstream)
+                return
             self._use(upstream, time.monotonic())
             self._offer(Way.DOWN, data, upstream.flow)
 
@@ -194,6 +196,9 @@ class Forwarder:
         return next(iter(self._upstreams.values()))
 
     def _drop_oldest(self) -> None:
-        _, upstream = self._upstreams.popitem(last=False)
+        self._drop(self._oldest())
+
+    def _drop(self, upstream: _Upstream) -> None:
+        del self._upstreams[upstream.flow]
         self._selector.unregister(upstream.socket)
         upstream.socket.close()

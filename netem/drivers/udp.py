@@ -21,7 +21,21 @@ _BUFFER: Final = 1024 * 1024
 """Asked of the kernel for each socket, so that a burst waits here and not in the sender's way."""
 _HIGHEST_PORT: Final = 65_535
 _ICMP_ERRORS: Final = frozenset(
-    {errno.ECONNREFUSED, errno.ECONNRESET, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EPROTO}
+    getattr(errno, name)
+    for name in (
+        "EACCES",
+        "ECONNREFUSED",
+        "ECONNRESET",
+        "EHOSTDOWN",
+        "EHOSTUNREACH",
+        "EMSGSIZE",
+        "ENETUNREACH",
+        "ENONET",
+        "ENOPROTOOPT",
+        "EOPNOTSUPP",
+        "EPROTO",
+    )
+    if hasattr(errno, name)  # not every system has them all
 )
 
 
@@ -81,7 +95,11 @@ def closed_port(bound: socket.socket) -> None:
 
 
 def told_by_icmp(error: OSError) -> bool:
-    """Whether this call was given the news of an earlier datagram, and did nothing else."""
+    """Whether this call was given the news of an earlier datagram, and did nothing else.
+
+    Linux has an error of its own for each kind of ICMP "unreachable", of both families, and
+    EMSGSIZE for a datagram that was too big for some router on the way.
+    """
     return error.errno in _ICMP_ERRORS
 
 

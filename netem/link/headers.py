@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-__all__ = ["TCP", "UDP", "Transport", "transport"]
+__all__ = ["TCP", "UDP", "Transport", "transport", "upper_of_ipv6"]
 
 TCP: Final = 6
 UDP: Final = 17
@@ -43,6 +43,17 @@ def _ipv4(packet: bytes) -> Transport | None:
 
 
 def _ipv6(packet: bytes) -> Transport | None:
+    upper = upper_of_ipv6(packet)
+    return (
+        None if upper is None else _checked(packet, upper[0], packet[8:24], packet[24:40], upper[1])
+    )
+
+
+def upper_of_ipv6(packet: bytes) -> tuple[int, int] | None:
+    """The protocol behind all extension headers and where its header begins.
+
+    None for later fragments and for what is cut short.
+    """
     following, offset = packet[6], _IPV6_HEADER
     # Every turn goes on by eight bytes at least, so the packet ends it.
     while following in _EXTENSIONS:
@@ -59,7 +70,7 @@ def _ipv6(packet: bytes) -> Transport | None:
         else:
             size = (header[1] + 1) * 8
         following, offset = header[0], offset + size
-    return _checked(packet, following, packet[8:24], packet[24:40], offset)
+    return following, offset
 
 
 def _checked(

@@ -3,6 +3,7 @@
 from typing import Final, Literal, assert_never
 
 from netem.link.checksum import checksum, pseudo_header
+from netem.link.headers import upper_of_ipv6
 from netem.link.refusal import TooBig
 from netem.profile import Answer
 
@@ -10,6 +11,9 @@ __all__ = ["icmp_error"]
 
 _ICMP: Final = 1
 _ICMPV6: Final = 58
+_FIRST_INFORMATION: Final = 128
+"""RFC 4443, section 2.1: the types below are errors."""
+_REDIRECT: Final = 137
 _HOPS: Final = 64
 _UNREACHABLE: Final = 3
 _IPV4_LIMIT: Final = 576
@@ -79,7 +83,7 @@ def _one_ipv4_host(address: bytes) -> bool:
 def _ipv6(offending: bytes, answer: _Answer, mtu: int, source: bytes | None) -> bytes | None:
     sender, destination = offending[8:24], offending[24:40]
     # RFC 4443, section 2.4 (e); only "too big" may be said of a packet to a group.
-    if sender == bytes(16) or sender[0] == 0xFF or _is_icmpv6_error(offending):
+    if sender == bytes(16) or sender[0] == 0xFF or _is_error_or_redirect(offending):
         return None
     if destination[0] == 0xFF and answer is not TooBig.TOO_BIG:
         return None
@@ -93,8 +97,12 @@ def _ipv6(offending: bytes, answer: _Answer, mtu: int, source: bytes | None) -> 
     return start + source + sender + body
 
 
-def _is_icmpv6_error(offending: bytes) -> bool:
-    return offending[6] == _ICMPV6 and len(offending) > 40 and offending[40] < 128
+def _is_error_or_redirect(offending: bytes) -> bool:
+    upper = upper_of_ipv6(offending)
+    if upper is None or upper[0] != _ICMPV6:
+        return False
+    kind = offending[upper[1] : upper[1] + 1]
+    return kind != b"" and (kind[0] < _FIRST_INFORMATION or kind[0] == _REDIRECT)
 
 
 def _ipv6_code(answer: _Answer, mtu: int) -> tuple[int, int, bytes]:

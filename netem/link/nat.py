@@ -35,6 +35,7 @@ class Translation:
         self._nat = nat
         self._started = started
         self._rebind_at = sorted(nat.rebind_at)
+        self._every_from = self._rebind_at[-1] if self._rebind_at else 0.0
         self._epoch = 0
         self._free = deque(range(_FIRST_PORT, _FIRST_PORT + MAX_BINDINGS))
         # In order of use, the oldest first.
@@ -106,5 +107,6 @@ class Translation:
     def _rebinds_until(self, elapsed: float) -> int:
         count = bisect_right(self._rebind_at, elapsed)
         if self._nat.rebind_every is not None:
-            count += int(max(0.0, elapsed) // self._nat.rebind_every)
+            since = elapsed - self._every_from
+            count += int(max(0.0, since) // self._nat.rebind_every)
         return count

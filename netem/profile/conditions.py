@@ -197,8 +197,9 @@ class Police:
 class Nat:
     """A NAT of endpoint-dependent filtering before the client (RFC 4787).
 
-    All its bindings are forgotten at the moments `rebind_at`, and each `rebind_every`; one of them
-    after `idle` without a packet from inside, or from either side with `inbound_refresh`.
+    All its bindings are forgotten at the moments `rebind_at`, and each `rebind_every` after the
+    last of them, or after the start where there are none; one of them after `idle` without a
+    packet from inside, or from either side with `inbound_refresh`.
     """
 
     rebind_every: float | None = None

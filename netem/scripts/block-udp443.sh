@@ -13,6 +13,9 @@
 #   after-handshake  the first 20 packets of a flow pass each way, and no other
 #   throttle         8 kbit/s of it pass each way
 #
+# On an end host, what it sends itself is refused to its program instead: sendto fails with
+# "Operation not permitted". Block it on the router or on the other end to have it lost.
+#
 # --print shows the lines and runs none. clear.sh undoes them. The lines are those of the profiles
 # udp-blocked-VARIANT (udp-blocked-throttled for throttle), with --udp-port 443.
 
@@ -74,7 +77,7 @@ rules() {
     fi
 }
 
-run nft "add table inet $table"
+run nft "create table inet $table"
 for chain in $chains; do
     run nft "add chain inet $table $chain { type filter hook $chain priority 0 ; policy accept ; }"
 done

@@ -20,12 +20,20 @@ for word in "$@"; do
     esac
 done
 [ "$(id -u)" = 0 ] || fail 'needs root, also to look'
+# What cannot be looked at is said at the end: the rest is taken away first.
+trouble=
 if command -v tc > /dev/null; then
     all=$(tc qdisc show | sed -n "s/^qdisc \(netem\|tbf\) $ours dev \([^ ]*\) root .*/\2/p")
     for device in ${devices:-$all}; do
-        has_device "$device" || fail "there is no device $device here; ip link lists them"
-        if is_ours "$device"; then run tc qdisc del dev "$device" root handle "$ours"; fi
+        if ! has_device "$device"; then
+            trouble="there is no device $device here; ip link lists them"
+        elif is_ours "$device"; then
+            run tc qdisc del dev "$device" root handle "$ours"
+        fi
     done
+else
+    trouble='there is no tc here to look for qdiscs with; install iproute2'
 fi
 if has_table; then run nft "delete table inet $table"; fi
+[ -z "$trouble" ] || fail "$trouble"
 [ "$print" = yes ] || echo "$script: nothing of ours is left${devices:+ on$devices}"

@@ -10,6 +10,7 @@ client_side=         # the device toward the client
 server_side=         # the device toward the server
 needs=tc             # what a script runs: tc or nft
 script=${0##*/}
+set -f               # a device may be called *
 
 fail() {
     printf '%s: %s\n' "$script" "$1" >&2
@@ -71,10 +72,20 @@ begin() {
         [ "$needs" = nft ] || check_root "$device"
     done
     undo
+    # Half of the lines would be another network than the one that was asked for.
+    trap 'stopped 129' HUP
+    trap 'stopped 130' INT
+    trap 'stopped 143' TERM
+}
+
+stopped() {
+    trap '' HUP INT TERM
+    undo
+    fail 'stopped, and nothing is left of it' "$1"
 }
 
 # Not /sys/class/net, which may show another namespace's devices.
-has_device() { grep -q "^ *$1:" /proc/self/net/dev; }
+has_device() { cut -d : -f 1 /proc/self/net/dev | tr -d ' ' | grep -qxF -e "$1"; }
 
 # Whoever put a root qdisc there wants it: handle 0: is the kernel's own, 7e: is ours.
 check_root() {
@@ -87,7 +98,7 @@ check_root() {
 
 is_ours() {
     command -v tc > /dev/null &&
-        tc qdisc show dev "$1" 2> /dev/null | grep -q "^qdisc [a-z]* $ours root "
+        tc qdisc show dev "$1" 2> /dev/null | grep -q "^qdisc \(netem\|tbf\) $ours root "
 }
 
 has_table() {

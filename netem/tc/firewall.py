@@ -31,7 +31,8 @@ def firewall(profile: Profile, hop: Hop, udp_port: int | None) -> list[Command]:
     if not rules:
         return []
     chains = ("forward",) if hop.is_router else ("input", "output")
-    lines = [f"add table inet {TABLE}"]
+    # Never `add`: lines that are run twice would count every packet twice, and say nothing.
+    lines = [f"create table inet {TABLE}"]
     lines += [
         f"add chain inet {TABLE} {chain} "
         f"{{ type filter hook {chain} priority 0 ; policy accept ; }}"

@@ -76,6 +76,11 @@ def _routes(conditions: Conditions, hop: Hop, way: Way, ends: Ends | None) -> It
 def _cannot(profile: Profile, hop: Hop, ends: Ends | None) -> Iterator[str]:
     for way in Way:
         yield from _cannot_way(way, profile.conditions(way), hop, ends)
+        if not hop.is_router and hop.leaves_by(way) and _drops(profile, way):
+            yield (
+                f"{way}: what this host sends itself is not lost but refused to its program "
+                "(sendto: Operation not permitted); run the lines on a router"
+            )
     if profile.nat is not None:
         yield "nat: a NAT that forgets on schedule needs the tun, veth or relay driver"
     police = profile.police
@@ -84,6 +89,13 @@ def _cannot(profile: Profile, hop: Hop, ends: Ends | None) -> Iterator[str]:
             "udp.police_burst: nft's bucket holds at least a second of the rate; "
             "the tun and veth drivers keep to it"
         )
+
+
+def _drops(profile: Profile, way: Way) -> bool:
+    """Whether nft drops packets of this direction."""
+    mtu = profile.conditions(way).mtu
+    silent = mtu is not None and not mtu.answers
+    return silent or profile.block is not None or profile.police is not None
 
 
 def _cannot_way(way: Way, conditions: Conditions, hop: Hop, ends: Ends | None) -> Iterator[str]:

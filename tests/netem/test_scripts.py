@@ -203,3 +203,71 @@ def test_without_rights_nothing_is_tried() -> None:
         pytest.skip("setpriv cannot drop the capability here")
     assert "RTNETLINK answers: Operation not permitted" in told or "unknown" in told
     assert "nothing is left of it" in told
+
+
+def test_clear_takes_nobody_s_qdisc_of_the_same_handle() -> None:
+    told = in_namespace(
+        f"{PAIRS}tc qdisc add dev rc root handle 7e: htb; clear.sh rc; tc qdisc show"
+    )
+    if "unknown" in told:
+        pytest.skip("this kernel has no htb")
+    assert "qdisc htb 7e: dev rc root" in told
+
+
+@needs_nft
+def test_clear_takes_the_rest_although_a_device_is_gone() -> None:
+    told = in_namespace(
+        f"{PAIRS}block-udp443.sh drop rc rs; clear.sh gone0 rc || echo status $?; nft list ruleset"
+    )
+    assert "clear.sh: there is no device gone0 here" in told
+    assert told.endswith("status 1\n")
+
+
+def test_clear_does_not_vouch_for_what_it_cannot_see() -> None:
+    told = in_namespace(
+        "mkdir /dev/shm/$$ && ln -s $(command -v id) $(command -v dirname) /dev/shm/$$\n"
+        f"PATH=/dev/shm/$$ /bin/sh {SCRIPTS}/clear.sh || echo status $?; rm -r /dev/shm/$$"
+    )
+    assert "there is no tc here to look for qdiscs with" in told
+    assert told.endswith("status 1\n")
+
+
+@needs_nft
+@pytest.mark.parametrize(("signal", "status"), [("INT", 130), ("TERM", 143), ("HUP", 129)])
+def test_a_script_that_is_stopped_leaves_no_half(signal: str, status: int) -> None:
+    # The third line of nft is slow, and the signal comes while it runs.
+    told = in_namespace(
+        f"{PAIRS}mkdir /dev/shm/$$ && cat > /dev/shm/$$/nft <<'END'\n"
+        "#!/bin/sh\n"
+        'case $* in "add rule"*) sleep 1 ;; esac\n'
+        "for real in /usr/sbin/nft /sbin/nft /usr/bin/nft; do\n"
+        '    if [ -x "$real" ]; then exec "$real" "$@"; fi\n'
+        "done\n"
+        "END\n"
+        "chmod +x /dev/shm/$$/nft; PATH=/dev/shm/$$:$PATH\n"
+        # A command in the background of a plain shell ignores INT, but not with a handler.
+        f"env --default-signal=INT block-udp443.sh drop rc rs & child=$!; sleep 0.7\n"
+        f"nft list tables; kill -{signal} $child; wait $child; echo status $?\n"
+        "nft list ruleset; rm -r /dev/shm/$$"
+    )
+    assert told.startswith("table inet tenuto_netem\n")
+    assert "block-udp443.sh: stopped, and nothing is left of it" in told
+    assert told.endswith(f"status {status}\n")
+
+
+def test_names_of_devices_are_no_patterns() -> None:
+    told = in_namespace("ip link add rcx0 type dummy; loss5.sh --client rc.0; clear.sh '*'")
+    assert "there is no device rc.0 here" in told
+    assert "there is no device * here" in told
+
+
+@needs_nft
+def test_lines_that_are_run_twice_are_refused_and_not_doubled() -> None:
+    profile = Catalogue().load("udp-blocked-first-packet")
+    lines = [shell(command) for command in plan(profile, HOPS["rc", "rs"], udp_port=443).apply]
+    text = "\n".join(f"{line} &&" for line in lines)
+    told = in_namespace(f"{PAIRS}{text} echo first\n{text} echo second\nnft list ruleset")
+    assert "first\n" in told
+    assert "File exists" in told
+    assert "second\n" not in told
+    assert told.count('comment "blocked up"') == 2

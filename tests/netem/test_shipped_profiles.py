@@ -3,11 +3,14 @@
 import pytest
 
 from netem.catalogue import Catalogue
-from netem.profile.conditions import Schedule
+from netem.link import Endpoint, Flow
+from netem.link.nat import Translation
+from netem.profile.conditions import Distribution, Schedule
 from netem.profiles.drive_trace import SEED, make_traces
 from netem.tc import Hop, plan
 
 NAMES = Catalogue().names()
+FLOW = Flow(17, Endpoint("198.18.0.2", 5000), Endpoint("198.18.0.1", 443))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -42,3 +45,24 @@ def test_the_drive_is_what_its_script_makes(way: str) -> None:
     ]
     assert 2 <= len(gaps) <= 6
     assert 0.7 <= min(gaps) <= max(gaps) <= 4.01
+
+
+def test_the_interop_runner_s_times_are_its_own() -> None:
+    # Its scenario blackhole has --repeat=1 unless told otherwise; rebind counts from the first.
+    (dark,) = Catalogue().load("interop-blackhole").up.blackouts
+    assert (dark.start, dark.length, dark.every) == (5.0, 2.0, None)
+    nat = Catalogue().load("interop-rebind").nat
+    assert nat is not None
+    seen = Translation(nat, 0.0)
+    ports = [seen.outward(FLOW, float(second)).client.port for second in range(13)]
+    moved = [second for second in range(1, 13) if ports[second] != ports[second - 1]]
+    assert moved == [1, 6, 11]
+
+
+@pytest.mark.parametrize(("name", "base", "most"), [("c", 0.016, 0.016), ("f", 0.128, 0.1)])
+def test_the_jitter_of_g1050_comes_on_top_of_its_delay(name: str, base: float, most: float) -> None:
+    conditions = Catalogue().load(f"g1050-{name}").down
+    assert conditions.jitter is not None
+    assert conditions.jitter.distribution is Distribution.UNIFORM
+    assert conditions.delay - conditions.jitter.spread == pytest.approx(base)
+    assert conditions.delay + conditions.jitter.spread == pytest.approx(base + most)

@@ -5,7 +5,17 @@ from collections.abc import Iterable, Sequence
 from netem.link import Endpoint, Flow, Link, Packet, Tally
 from netem.profile import Conditions
 
-__all__ = ["CLIENT", "FLOW", "SERVER", "arrivals", "law", "lost_numbers", "numbered", "runs"]
+__all__ = [
+    "CLIENT",
+    "FLOW",
+    "SERVER",
+    "arrivals",
+    "law",
+    "lost_numbers",
+    "number_of",
+    "numbered",
+    "runs",
+]
 
 CLIENT = Endpoint(b"\xc6\x12\x00\x02", 5000)
 SERVER = Endpoint(b"\xc6\x12\x00\x01", 4433)

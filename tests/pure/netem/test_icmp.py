@@ -113,6 +113,10 @@ GROUP4, GROUP6 = bytes([224, 0, 0, 251]), b"\xff\x02" + bytes(13) + b"\xfb"
         ipv6(b"x", source=GROUP6),
         ipv6(b"x", destination=GROUP6),
         ipv6(b"\x01\x04" + bytes(20), 58),
+        # The same behind a header of options, and as a first fragment; and a redirect.
+        ipv6(b"\x3a\0\x01\4" + bytes(4) + b"\x01\x04" + bytes(20), 60),
+        ipv6(b"\x3a\0\0\x01\0\0\0\7" + b"\x02\x00" + bytes(20), 44),
+        ipv6(b"\x89\x00" + bytes(38), 58),
     ],
 )
 def test_where_the_rfcs_forbid_it_nothing_is_said(offending: bytes) -> None:
@@ -123,6 +127,8 @@ def test_echo_requests_may_be_answered() -> None:
     assert said(ipv4(b"\x08\x00" + bytes(20), 1), Answer.PROHIBIT) is not None
     assert said(ipv6(b"\x80\x00" + bytes(20), 58), Answer.PROHIBIT) is not None
     assert said(ipv6(b"", 58), Answer.PROHIBIT) is not None
+    later = ipv6(b"\x3a\0\0\x08\0\0\0\7" + b"\x02\x00" + bytes(20), 44)
+    assert said(later, Answer.PROHIBIT) is not None
 
 
 def test_too_big_may_be_said_of_a_packet_to_a_group() -> None:

@@ -161,7 +161,7 @@ def test_a_hop_has_a_device() -> None:
 )
 def test_udp_is_blocked_both_ways_in_both_families(answer: Answer, verdict: str) -> None:
     assert firewall(Profile(name="mine", block=Block(answer=answer))) == [
-        "add table inet tenuto_netem",
+        "create table inet tenuto_netem",
         "add chain inet tenuto_netem forward "
         "{ type filter hook forward priority 0 ; policy accept ; }",
         'add rule inet tenuto_netem forward iifname "rc" oifname "rs" '
@@ -187,6 +187,15 @@ def test_on_an_end_host_the_hooks_are_input_and_output() -> None:
     assert 'output oifname "eth0"' in on_server[1]
     assert 'output oifname "eth0"' in on_client[0]
     assert 'input iifname "eth0"' in on_client[1]
+    # A drop on the way out is not silent there: the kernel tells the program.
+    for hop, way in ((SERVER, "down"), (CLIENT, "up")):
+        told = plan(profile, hop).cannot
+        assert [text.partition(":")[0] for text in told] == [way]
+        assert "Operation not permitted" in told[0]
+    assert plan(profile, ROUTER).cannot == ()
+    silent = Profile(name="mine", up=Conditions(mtu=Mtu(size=1_280)))
+    assert "Operation not permitted" in plan(silent, CLIENT).cannot[0]
+    assert plan(silent, SERVER).cannot == ()
 
 
 def test_the_first_packets_of_a_flow_are_counted_in_a_set() -> None:
@@ -276,7 +285,7 @@ def test_printed_is_what_an_engineer_would_type() -> None:
         "# mine: A test",
         "# not done by these lines: down.blackout: tc has no schedule; use the tun or veth driver",
         "tc qdisc add dev rc root handle 7e: netem limit 100000 delay 10ms",
-        "nft 'add table inet tenuto_netem'",
+        "nft 'create table inet tenuto_netem'",
         "nft 'add chain inet tenuto_netem forward "
         "{ type filter hook forward priority 0 ; policy accept ; }'",
         'nft \'add rule inet tenuto_netem forward iifname "rc" oifname "rs" udp dport 443 '
