@@ -36,4 +36,8 @@ else
 fi
 if has_table; then run nft "delete table inet $table"; fi
 [ -z "$trouble" ] || fail "$trouble"
-[ "$print" = yes ] || echo "$script: nothing of ours is left${devices:+ on$devices}"
+if [ "$print" = yes ]; then
+    [ -n "$shown" ] || echo '# nothing of ours is there'
+    exit 0
+fi
+echo "$script: nothing of ours is left${devices:+ on$devices}"

@@ -9,6 +9,7 @@ print=no             # --print: show the lines, run none
 client_side=         # the device toward the client
 server_side=         # the device toward the server
 needs=tc             # what a script runs: tc or nft
+shown=               # whether --print has shown a line
 script=${0##*/}
 set -f               # a device may be called *
 
@@ -124,6 +125,7 @@ show() {
 
 run() {
     if [ "$print" = yes ]; then
+        shown=yes
         show "$@"
     elif ! said=$("$@" 2>&1); then
         undo
