@@ -125,6 +125,7 @@ show() {
 
 run() {
     if [ "$print" = yes ]; then
+        # shellcheck disable=SC2034 # clear.sh looks at it
         shown=yes
         show "$@"
     elif ! said=$("$@" 2>&1); then
