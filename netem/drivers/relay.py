@@ -6,7 +6,7 @@ from typing import Final, Self
 
 from netem.drivers.relaying import Forwarder, RelayCounts
 from netem.drivers.udp import bound_socket, closed_port, resolve
-from netem.errors import ImpairmentError
+from netem.errors import ImpairmentError, NetemError
 from netem.link import PathTally
 from netem.profile import Answer, Profile, Way
 
@@ -58,6 +58,10 @@ class Relay:
                 f"{profile.name}: {'; '.join(reasons)}; use the driver tun or veth"
             )
         target = resolve(server)
+        if not target.port:
+            raise NetemError(f"{target.host}:0: no server has port 0; name the port of yours")
+        if not idle > 0.0:
+            raise NetemError(f"idle after {idle} s: no flow would live; give more than 0")
         self._socket = bound_socket(listen)
         self.address: tuple[str, int] = self._socket.getsockname()[:2]
         if _rejects(profile, target.port):

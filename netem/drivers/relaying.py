@@ -8,7 +8,14 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final
 
-from netem.drivers.udp import Target, connected_socket, headers, told_by_icmp
+from netem.drivers.udp import (
+    Address,
+    Target,
+    connected_socket,
+    headers,
+    socket_address,
+    told_by_icmp,
+)
 from netem.link import Endpoint, Flow, Packet, Path, PathTally
 from netem.profile import Profile, Way
 
@@ -133,7 +140,7 @@ class Forwarder:
                 continue  # Windows tells us of clients that went away.
             except BlockingIOError:
                 return
-            flow = Flow(_UDP, Endpoint(source[0], source[1]), self._server)
+            flow = Flow(_UDP, _endpoint(source), self._server)
             self._offer(Way.UP, data, flow)
 
     def _from_server(self, upstream: _Upstream) -> None:
@@ -158,7 +165,7 @@ class Forwarder:
 
     def _to_client(self, data: bytes, client: Endpoint) -> None:
         try:
-            self._listener.sendto(data, (client.address, client.port))
+            self._listener.sendto(data, _address(client))
         except OSError:
             self._send_errors += 1
 
@@ -202,3 +209,14 @@ class Forwarder:
         del self._upstreams[upstream.flow]
         self._selector.unregister(upstream.socket)
         upstream.socket.close()
+
+
+def _endpoint(source: tuple[str, int] | tuple[str, int, int, int]) -> Endpoint:
+    """With the interface of a link-local address, as RFC 4007 writes it."""
+    scope = source[3] if len(source) == 4 else 0
+    return Endpoint(f"{source[0]}%{scope}" if scope else source[0], source[1])
+
+
+def _address(client: Endpoint) -> Address:
+    host, _, scope = str(client.address).partition("%")
+    return socket_address(host, client.port, int(scope or 0))

@@ -8,12 +8,14 @@ from typing import Final, NamedTuple
 from netem.errors import NetemError
 
 __all__ = [
+    "Address",
     "Target",
     "bound_socket",
     "closed_port",
     "connected_socket",
     "headers",
     "resolve",
+    "socket_address",
     "told_by_icmp",
 ]
 
@@ -39,10 +41,23 @@ _ICMP_ERRORS: Final = frozenset(
 )
 
 
+Address = tuple[str, int] | tuple[str, int, int, int]
+
+
+def socket_address(host: str, port: int, scope: int) -> Address:
+    return (host, port, 0, scope) if scope else (host, port)
+
+
 class Target(NamedTuple):
     family: socket.AddressFamily
     host: str
     port: int
+    scope: int = 0
+    """Of a link-local address of IPv6, the number of the interface."""
+
+    @property
+    def address(self) -> Address:
+        return socket_address(self.host, self.port, self.scope)
 
 
 def resolve(address: tuple[str, int]) -> Target:
@@ -54,14 +69,15 @@ def resolve(address: tuple[str, int]) -> Target:
     except (OSError, UnicodeError) as error:
         raise NetemError(f"{host}: {_reason(error)}; name an address such as 127.0.0.1") from error
     family, _, _, _, sockaddr = found[0]
-    return Target(family, str(sockaddr[0]), port)
+    scope = sockaddr[3] if len(sockaddr) == 4 else 0
+    return Target(family, str(sockaddr[0]), port, int(scope))
 
 
 def bound_socket(address: tuple[str, int]) -> socket.socket:
     target = resolve(address)
     bound = _socket(target.family)
     try:
-        bound.bind((target.host, target.port))
+        bound.bind(target.address)
     except OSError as error:
         bound.close()
         raise NetemError(
@@ -75,7 +91,7 @@ def connected_socket(target: Target) -> socket.socket:
     """It hears nobody but the target, and the ICMP errors about what was sent there."""
     connected = _socket(target.family)
     try:
-        connected.connect((target.host, target.port))
+        connected.connect(target.address)
     except OSError:
         connected.close()
         raise
@@ -88,10 +104,10 @@ def closed_port(bound: socket.socket) -> None:
     A connected socket hears its peer alone; this one's is itself. For all others the port is as
     good as closed: they are told "port unreachable".
     """
-    host, port = bound.getsockname()[:2]
+    host, port, *rest = bound.getsockname()
     if ip_address(host).is_unspecified:
         host = "127.0.0.1" if bound.family == socket.AF_INET else "::1"
-    bound.connect((host, port))
+    bound.connect((host, port, *rest))
 
 
 def told_by_icmp(error: OSError) -> bool:

@@ -280,6 +280,7 @@ def test_what_it_cannot_apply_is_refused_by_name() -> None:
     [
         (("no.such.host.invalid", 9), ("127.0.0.1", 0), "no.such.host.invalid: .*name an address"),
         (("127.0.0.1", 70000), ("127.0.0.1", 0), "127.0.0.1:70000: no port"),
+        (("127.0.0.1", 0), ("127.0.0.1", 0), "127.0.0.1:0: no server has port 0"),
         (("127.0.0.1", 9), ("203.0.113.1", 0), "cannot listen on 203.0.113.1 port 0: "),
         (("a" * 70, 9), ("127.0.0.1", 0), "a: .*name an address"),
     ],
@@ -290,6 +291,12 @@ def test_bad_addresses_are_named(
     with pytest.raises(NetemError, match=message) as caught:
         Relay(CLEAN, 1, server, listen)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("idle", [0.0, -1.0, float("nan")])
+def test_a_flow_lives_for_a_time(idle: float) -> None:
+    with pytest.raises(NetemError, match="no flow would live"):
+        Relay(CLEAN, 1, ("127.0.0.1", 9), idle=idle)
 
 
 def test_a_port_that_is_taken_is_named() -> None:
