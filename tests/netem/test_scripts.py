@@ -225,7 +225,8 @@ def test_clear_takes_the_rest_although_a_device_is_gone() -> None:
 
 def test_clear_does_not_vouch_for_what_it_cannot_see() -> None:
     told = in_namespace(
-        "mkdir /dev/shm/$$ && ln -s $(command -v id) $(command -v dirname) $(command -v readlink) /dev/shm/$$\n"
+        "mkdir /dev/shm/$$\n"
+        "ln -s $(command -v id) $(command -v dirname) $(command -v readlink) /dev/shm/$$\n"
         f"PATH=/dev/shm/$$ /bin/sh {SCRIPTS}/clear.sh || echo status $?; rm -r /dev/shm/$$"
     )
     assert "there is no tc here to look for qdiscs with" in told
