@@ -154,7 +154,7 @@ def _read(path: Path, most: int, noun: str) -> str:
             f"it is larger than {most // 1_000_000} MB", f"is it {noun}? Cut a piece of it out"
         )
     try:
-        return data.decode()
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadValueError(
             f"it is not UTF-8 text (byte {error.start})", "save it as UTF-8"

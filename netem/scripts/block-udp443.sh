@@ -21,7 +21,7 @@
 
 set -eu
 # shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
+. "$(dirname "$(readlink -f "$0")")/common.sh"
 
 variant=${1:-}
 first=0

@@ -10,7 +10,7 @@
 
 set -eu
 # shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
+. "$(dirname "$(readlink -f "$0")")/common.sh"
 
 begin "$@"
 

@@ -115,3 +115,12 @@ def test_a_bad_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(ProfileError, match="cannot list this folder of profiles: No such file"):
         catalogue.names()
     assert catalogue.load("loss5").name == "loss5"
+
+
+def test_files_of_windows_editors_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "notepad.toml"
+    path.write_bytes(b'\xef\xbb\xbf[up]\r\ntrace = "drive.trace"\r\n')
+    (tmp_path / "drive.trace").write_bytes(b"\xef\xbb\xbf1\r\n5\r\n")
+    bottleneck = Catalogue().load(str(path)).up.bottleneck
+    assert isinstance(bottleneck, Schedule)
+    assert bottleneck.opportunities == (1, 5)

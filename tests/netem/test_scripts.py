@@ -225,7 +225,8 @@ def test_clear_takes_the_rest_although_a_device_is_gone() -> None:
 
 def test_clear_does_not_vouch_for_what_it_cannot_see() -> None:
     told = in_namespace(
-        "mkdir /dev/shm/$$ && ln -s $(command -v id) $(command -v dirname) /dev/shm/$$\n"
+        "mkdir /dev/shm/$$\n"
+        "ln -s $(command -v id) $(command -v dirname) $(command -v readlink) /dev/shm/$$\n"
         f"PATH=/dev/shm/$$ /bin/sh {SCRIPTS}/clear.sh || echo status $?; rm -r /dev/shm/$$"
     )
     assert "there is no tc here to look for qdiscs with" in told
@@ -273,3 +274,11 @@ def test_lines_that_are_run_twice_are_refused_and_not_doubled() -> None:
     assert "File exists" in told
     assert "second\n" not in told
     assert told.count('comment "blocked up"') == 2
+
+
+def test_a_script_may_be_linked_to_from_the_path(tmp_path: Path) -> None:
+    link = tmp_path / "loss5"
+    link.symlink_to(SCRIPTS / "loss5.sh")
+    command = [str(link), "--print", "rc", "rs"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
+    assert done.stdout == run("loss5.sh", "--print", "rc", "rs").stdout
