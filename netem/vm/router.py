@@ -4,10 +4,10 @@ No host looks for another's hardware address: every one is set. So no packet is 
 a question, and none but the caller's is on the path.
 """
 
-import fcntl
 import ipaddress
 import os
 import struct
+import sys
 from collections.abc import Iterator
 from typing import Final
 
@@ -17,6 +17,9 @@ from netem.errors import ImpairmentError
 from netem.kernel.interfaces import configure, set_sysctl
 from netem.kernel.namespaces import Namespace
 from netem.vm.machine import mac_address
+
+if sys.platform == "linux":
+    import fcntl
 
 __all__ = ["INTERFACES", "make_host", "open_tap", "router_script"]
 
