@@ -58,7 +58,9 @@ class _Address(click.ParamType[tuple[str, int]]):
 )
 @click.option("--localhost", is_flag=True, help="127.0.0.1 means the server's, across the link.")
 @click.option(
-    "--serve", metavar="CMD", help="Start the server side too, by the shell, in a network apart."
+    "--serve",
+    metavar="CMD",
+    help="Start the server side too, by the shell, in a network apart; prints to standard error.",
 )
 @click.option("--ready", type=click.IntRange(1, 65_535), metavar="PORT", help="What CMD opens.")
 @click.option(

@@ -47,6 +47,10 @@ def _packets(count: int) -> str:
     return "1 packet" if count == 1 else f"{count:,} packets"
 
 
+def _were(count: int) -> str:
+    return f"{_packets(count)} {'was' if count == 1 else 'were'}"
+
+
 def _fates(tally: WayTally, conditions: Conditions) -> Iterator[str]:
     """Each kind that happened or was to happen."""
     link = tally.link
@@ -145,11 +149,13 @@ def warnings(tally: BedTally) -> Iterator[str]:
             "than set; give it a quieter machine or fewer packets"
         )
     if tally.unread:
-        yield f"warning: {tally.unread:,} packets were lost by the bed, not by the profile"
+        yield f"warning: {_were(tally.unread)} lost by the bed, not by the profile"
     if overflowed:
-        yield f"warning: {overflowed:,} packets were above what the emulator holds under way"
-    if tally.write_errors:
-        yield f"warning: {tally.write_errors:,} packets were not taken by the receiver's device"
+        yield f"warning: {_were(overflowed)} above what the emulator holds under way"
+    # A turned bit may make a packet that no device takes.
+    refused = tally.write_errors - tally.path.up.link.corrupted - tally.path.down.link.corrupted
+    if refused > 0:
+        yield f"warning: {_were(refused)} not taken by the receiver's device"
 
 
 def as_json(outcome: Outcome) -> dict[str, object]:

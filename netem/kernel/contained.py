@@ -61,6 +61,7 @@ class Program:
 class Contained:
     def __init__(self, program: Program, namespace: Namespace) -> None:
         self.program = program
+        self.init = 0
         self._report, report = os.pipe()
         told, tell = os.pipe()
         sys.stdout.flush()
@@ -125,8 +126,9 @@ class Contained:
     def kill(self) -> None:
         """All of it, at once."""
         if self.keeper != 0:
+            # The keeper goes once init has, and init once nothing is left in there.
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self.keeper, signal.SIGKILL)
+                os.kill(self.init or self.keeper, signal.SIGKILL)
 
     def close(self) -> None:
         self.kill()

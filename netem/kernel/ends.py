@@ -64,7 +64,8 @@ class PacketEnd:
                 frame = os.read(self.fd, LARGEST)
             except BlockingIOError:
                 return None
-            if frame[12:14] in (_IPV4, _IPV6):
+            # A program on the host may send anything by a packet socket of its own.
+            if frame[12:14] in (_IPV4, _IPV6) and len(frame) > 14:
                 return frame[14:]
 
     def write(self, packet: bytes) -> bool:

@@ -44,6 +44,8 @@ def _network_namespace() -> None:
 
 def _user_namespace() -> None:
     become_root_of_own()
+    # Some systems let one in and then grant nothing there.
+    Namespace.new().close()
 
 
 def _bed_namespace() -> Namespace:
@@ -183,8 +185,11 @@ def _words_of(trial: Callable[[], None]) -> str:
     die_with_parent()
     try:
         trial()
-    except (RefusedError, ImpairmentError) as refused:
+    except RefusedError as refused:
         return f"no {refused}"
+    except ImpairmentError as refused:
+        # What follows the reason is advice, which is the probe's own business.
+        return f"no {str(refused).partition('. ')[0]}"
     except OSError as error:
         return f"no {error.strerror}"
     except subprocess.TimeoutExpired:

@@ -146,16 +146,16 @@ def transfer(bed: Bed, family: int, size: int) -> int:
 @FAMILIES
 def test_the_kernels_tcp_sees_the_loss(make: Make, family: int) -> None:
     bed = make(replace(LOSS5, up=Conditions(delay=0.002), down=replace(SIDE, delay=0.002)))
-    retransmitted = transfer(bed, family, 1_000_000)
+    retransmitted = transfer(bed, family, 600_000)
     lost = bed.tally().path.down.link.lost
-    assert lost > 10
+    assert lost > 5
     assert retransmitted >= lost // 2
 
 
 @FAMILIES
 def test_tcp_over_a_clear_link_is_not_retransmitted(make: Make, family: int) -> None:
     bed = make(replace(CLEAR, down=Conditions(bottleneck=Rate(bits_per_second=5e7, queue=2000))))
-    assert transfer(bed, family, 2_000_000) == 0
+    assert transfer(bed, family, 1_000_000) == 0
 
 
 def checksum(data: bytes) -> int:
@@ -295,13 +295,13 @@ def test_an_emulator_that_died_is_never_taken_for_a_clear_link(make: Make) -> No
             time.sleep(0.001)
     with pytest.raises(ImpairmentError, match="The emulator is gone"):
         bed.tally()
-    ping = bed.client.popen(["ping", "-qc1", "-W1", bed.server.ipv4], stdout=subprocess.DEVNULL)
+    ping = bed.client.popen(["ping", "-qc1", "-W0.2", bed.server.ipv4], stdout=subprocess.DEVNULL)
     assert ping.wait() != 0
 
 
 def test_what_the_emulator_did_not_fetch_is_counted(make: Make) -> None:
     bed = make(CLEAR)
-    sent = 60_000
+    sent = 50_000
     with bound(bed.server, socket.AF_INET) as server, bound(bed.client, socket.AF_INET) as client:
         os.kill(bed.emulator_pid, signal.SIGSTOP)
         try:
@@ -381,3 +381,21 @@ def test_an_emulator_that_does_not_answer_is_ended(
     bed.close()
     with pytest.raises(ImpairmentError, match="gone before the last count"):
         bed.tally()
+
+
+def test_whatever_a_host_sends_the_emulator_lives(make: Make) -> None:
+    bed = make(Profile(name="all", up=Conditions(corrupt=0.5), nat=Nat(idle=30.0)))
+    with bed.client.entered():
+        raw = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM)
+    server, client = (bound(host, socket.AF_INET) for host in (bed.server, bed.client))
+    with raw, server, client:
+        for kind in (0x0800, 0x86DD, 0x0806):
+            for size in range(60):
+                for first in (b"", b"\x45", b"\x60", b"\xff"):
+                    with contextlib.suppress(OSError):
+                        to = (bed.client.interface, kind, 0, 0, bytes(6))
+                        raw.sendto(first + bytes(size), to)
+        for _ in range(200):
+            client.sendto(b"x" * 50, server.getsockname())
+    assert eventually(lambda: bed.tally().path.up.link.corrupted > 80)
+    bed.check()

@@ -130,7 +130,9 @@ def test_the_command_ends_and_leaves_daemons(outer: Outer) -> None:
 def test_runs_at_once_have_networks_apart(outer: Outer) -> None:
     before = outer.state()
     runs = [
-        outer.start("run", "clear", "--", "sh", "-c", "echo $NETEM_SERVER; ping -qc3 $NETEM_SERVER")
+        outer.start(
+            "run", "clear", "--", "sh", "-c", "echo $NETEM_SERVER; ping -qc3 -i0.05 $NETEM_SERVER"
+        )
         for _ in range(4)
     ]
     said = [run.communicate(timeout=20)[0].decode() for run in runs]

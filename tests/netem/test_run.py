@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -37,7 +38,8 @@ ASK = (
 def test_the_status_is_the_commands(outer: Outer, command: tuple[str, ...], status: int) -> None:
     done = outer.netem("run", "loss5", "--seed", "4", "--", *command)
     assert done.returncode == status
-    assert f"loss5, seed 4, driver tun: 0.0 s, status {status}" in done.stderr
+    said = rf"netem: loss5, seed 4, driver tun: 0\.\d s, status {status}\n"
+    assert re.search(said, done.stderr)
     assert done.stdout == ""
 
 
@@ -107,14 +109,14 @@ def test_both_families_cross_the_link_and_are_counted(outer: Outer, tmp_path: Pa
 
 def test_the_same_seed_loses_the_same_with_every_driver(outer: Outer, tmp_path: Path) -> None:
     lost = []
-    for number, driver in enumerate(("tun", "veth", "tun")):
+    for number, driver in enumerate(("tun", "veth")):
         report = tmp_path / f"{number}.json"
         done = outer.netem(
             *("run", "loss20", "--seed", "11", "--driver", driver, "--json", str(report), "--"),
             *("ping", "-c", "60", "-i", "0.005", "-W", "0.3", "198.18.0.1"),
         )
         lost.append([line.split()[4] for line in done.stdout.splitlines() if "icmp_seq" in line])
-    assert lost[0] == lost[1] == lost[2]
+    assert lost[0] == lost[1]
     assert 20 < len(lost[0]) < 60
 
 
@@ -134,7 +136,8 @@ def test_localhost_is_the_servers(outer: Outer) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split()[1] == "127.0.0.1"
-    assert "20 packets" in done.stderr
+    # Twenty, and the ICMP errors for answers that came after the command had ended.
+    assert re.search(r"up: [23]\d packets", done.stderr)
 
 
 def test_localhost_in_the_callers_network(outer: Outer) -> None:
@@ -186,6 +189,19 @@ def test_standard_input_reaches_the_command(outer: Outer) -> None:
     run = outer.start("run", "clear", "--", "wc", "-c", stdin=subprocess.PIPE)
     out, _ = run.communicate(b"x" * 100_000, timeout=20)
     assert out.split() == [b"100000"]
+
+
+def test_the_command_has_its_callers_descriptors_and_none_of_ours(
+    outer: Outer, tmp_path: Path
+) -> None:
+    given = tmp_path / "given"
+    given.write_text("for the command")
+    before = ["sh", "-c", f'exec "$@" 7<{given}', "sh"]
+    done = outer.netem(
+        "run", "clear", "--", "sh", "-c", "cat <&7; echo; ls /proc/self/fd", before=before
+    )
+    # The last one is the folder that `ls` reads.
+    assert done.stdout.split("\n")[:-1] == ["for the command", "0", "1", "2", "3", "7"]
 
 
 def test_the_report_that_cannot_be_written_is_a_failure(outer: Outer) -> None:
