@@ -74,7 +74,7 @@ FULL = Plan(
     turn=0.4,
     most=7,
     again=True,
-    steady=5.0,
+    steady=4.0,
 )
 
 QUICK = Plan(

@@ -23,7 +23,7 @@ _LEAST_SENT = 0.98
 
 _FULL_CORE = 0.85
 
-_STEP = 1.4
+_STEP = 1.25
 _NEAR = 1.08
 """The highest clean rate and the lowest other one, when the search ends."""
 
