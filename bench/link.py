@@ -6,6 +6,7 @@ emulator: what the generators themselves can do. docs/benchmarks.md says what th
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
@@ -18,6 +19,7 @@ from bench.link_roads import PEERS, make_road
 from bench.link_turns import Ends, Load, Turn
 from bench.report import Figures, machine, rounds
 from netem.errors import ImpairmentError
+from tenuto.errors import OperatorError
 
 __all__ = ["FULL", "QUICK", "Plan", "measure", "run"]
 
@@ -98,6 +100,8 @@ QUICK = Plan(
 
 def run(quick: bool) -> Iterator[Figures]:
     """A line for each figure, the road without an emulator first, then the summary."""
+    if sys.platform != "linux":
+        raise OperatorError("the bench of the loss lab reads clocks and counters of Linux")
     lines: list[Figures] = []
     for line in measure(QUICK if quick else FULL, quick=quick):
         lines.append(line)

@@ -8,9 +8,9 @@ from math import sqrt
 
 from bench.link_turns import Turn
 
-__all__ = ["Found", "blame", "search"]
+__all__ = ["MOST_LOST", "Found", "blame", "search"]
 
-_MOST_LOST = 0.001
+MOST_LOST = 0.001
 """The share of packets that may be missing against the profile."""
 
 _MOST_WAIT = 0.010
@@ -44,7 +44,7 @@ def blame(turn: Turn) -> str | None:
     load, counts = turn.load, turn.counts
     ages = [end.last_age for end in (turn.client, turn.server) if end.received]
     waited = max((age or 0.0 for age in ages), default=0.0) - load.delay
-    if turn.unintended <= _MOST_LOST and waited <= _MOST_WAIT:
+    if turn.unintended <= MOST_LOST and waited <= _MOST_WAIT:
         sent_all = turn.sent >= load.rate * load.seconds * _LEAST_SENT
         return None if sent_all else "generator"
     if counts.undelivered or counts.overflowed:

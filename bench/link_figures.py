@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from bench.link_ceiling import Found
+from bench.link_ceiling import MOST_LOST, Found
 from bench.link_end import Ages
 from bench.link_turns import Turn
 from bench.report import Figures
@@ -25,8 +25,6 @@ _LATEST_READ = 0.010
 
 _MOST_STEP = 0.000_050
 """Seconds by which the two clocks may have come apart in a turn."""
-
-_MOST_LOST = 0.001
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +147,7 @@ def faults(turn: Turn) -> list[str]:
         found.append("machine")
     if any(abs(end.stepped) > _MOST_STEP for end in ends):
         found.append("clock")
-    if turn.unintended > _MOST_LOST:
+    if turn.unintended > MOST_LOST:
         found.append("loss")
     return found
 

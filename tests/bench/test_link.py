@@ -134,7 +134,7 @@ def test_a_search_ends_without_a_clean_rate_or_without_another() -> None:
     assert (line["packets_per_second"], line["ratio_to_peer"]) == (None, None)
     found = search(link_of(1e9), 100_000.0, most=3, again=True)
     assert (found.stopped, found.by, len(found.turns)) == (None, None, 3)
-    assert ceiling(CEILING, found, 392_000.0)["ratio_to_peer"] == 0.5
+    assert ceiling(CEILING, found, 312_500.0)["ratio_to_peer"] == 0.5
 
 
 def test_one_hiccup_of_the_machine_is_no_ceiling() -> None:
