@@ -55,7 +55,7 @@ def ceiling(cell: Cell, found: Found, peer: float | None) -> Figures:
     shown = best if best is not None else found.turns[-1]
     return {
         "bench": "link",
-        **asdict(cell),
+        **_of(cell, shown),
         "packets_per_second": rate,
         "megabits_per_second": None if rate is None else round(rate * cell.size * 8 / 1e6, 1),
         "limited_by": found.by,
@@ -70,6 +70,10 @@ def ceiling(cell: Cell, found: Found, peer: float | None) -> Figures:
         # What others had the emulator may have missed: a lower bound.
         "invalid": ["machine"] if busy > _ROOM else [],
     }
+
+
+def _of(cell: Cell, turn: Turn) -> dict[str, object]:
+    return {**asdict(cell), "first": cell.first and turn.counts.unscheduled is None}
 
 
 def _at(turn: Turn) -> dict[str, object]:
@@ -106,7 +110,7 @@ def latency(cell: Cell, turn: Turn, peer: Turn | None) -> Figures:
     lateness = counts.lateness
     return {
         "bench": "link",
-        **asdict(cell),
+        **_of(cell, turn),
         "rate": round(turn.load.rate),
         **ways,
         "sent": turn.sent,

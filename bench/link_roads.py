@@ -51,6 +51,8 @@ class Counts:
     behind: float = 0.0
     """Seconds that a packet may have waited for the emulator, at worst."""
     lateness: Lateness = field(default_factory=Lateness)
+    unscheduled: str | None = None
+    """Why the emulator runs among ordinary processes though it was to be first."""
 
 
 class Popen(Protocol):
@@ -91,6 +93,7 @@ class Road(ABC):
             backlog=now.backlog - before.backlog,
             behind=now.behind,
             lateness=now.lateness,
+            unscheduled=now.unscheduled,
         )
 
     @abstractmethod
@@ -131,6 +134,7 @@ class _Bed(Road):
             backlog=_backlog(),
             behind=told.behind,
             lateness=told.lateness,
+            unscheduled=told.unscheduled,
         )
 
 
