@@ -16,6 +16,7 @@ __all__ = ["main"]
 BENCHES = {
     "disturb": "who pays when listeners stall and leave: gaps of others, memory",
     "first_audio": "first audio, gaps and cost of both doors beside bare aioquic and hypercorn",
+    "link": "the loss lab: packets a second, added delay, what an offer costs",
     "playout": "the jitter buffer against an offline optimum, on made and recorded arrivals",
     "ring": "what a frame costs in a session, as a ratio to a bare collections.deque",
 }

@@ -27,6 +27,7 @@ from netem.link.packet import Packet
 from netem.link.path import Path
 from netem.link.refusal import Refusal
 from netem.link.rewrite import with_client_port
+from netem.link.transit import Arrival
 from netem.profile import Profile, Way
 
 __all__ = ["BATCH", "RESTART", "STOP", "TALLY", "Loop", "main", "read_only"]
@@ -113,16 +114,25 @@ class Loop:
             self._path.offer(way.back, Packet(message, len(message)), now)
 
     def _release(self) -> None:
-        """Hand on what is due; asked deadline by deadline, so that each lateness is known."""
-        path, nat = self._path, self._profile.nat is not None
-        while (due := path.next_deadline()) is not None and due <= time.monotonic():
-            for way, packet in path.pop_due(due):
-                data = packet.data
-                if nat and packet.flow is not None:
-                    data = with_client_port(data, way, packet.flow.client.port)
-                if not self._exit_of[way].write(data):
-                    self._write_errors += 1
-                self._lateness.add(time.monotonic() - due)
+        """Hand on what is due."""
+        path = self._path
+        while (deadline := path.next_deadline()) is not None:
+            now = time.monotonic()
+            if deadline > now:
+                return
+            for way, arrivals in path.pop_timed(now):
+                self._hand_on(way, arrivals)
+
+    def _hand_on(self, way: Way, arrivals: list[Arrival]) -> None:
+        write, late, clock = self._exit_of[way].write, self._lateness.add, time.monotonic
+        nat = self._profile.nat is not None
+        for due, packet in arrivals:
+            data = packet.data
+            if nat and packet.flow is not None:
+                data = with_client_port(data, way, packet.flow.client.port)
+            if not write(data):
+                self._write_errors += 1
+            late(clock() - due)
 
     def _obey(self) -> bool:
         """Do what the control socket says; whether to go on."""

@@ -18,10 +18,13 @@ class Histogram:
         self._max = 0.0
 
     def add(self, lateness: float) -> None:
-        self._bins[min(int(lateness / _STEP), _BINS)] += 1
+        # Called for every packet; min() and max() would take half of its time.
+        place = int(lateness / _STEP)
+        self._bins[place if place < _BINS else _BINS] += 1  # noqa: FURB136
         self._count += 1
         self._total += lateness
-        self._max = max(self._max, lateness)
+        if lateness > self._max:
+            self._max = lateness
 
     def quantile(self, fraction: float) -> float:
         """An upper bound, within a step; the maximum for what lies beyond the last bin."""

@@ -14,7 +14,7 @@ from netem.link.loss import Drops, packet_loss
 from netem.link.packet import Packet
 from netem.link.streams import stream
 from netem.link.tally import Tally
-from netem.link.transit import Transit
+from netem.link.transit import Arrival, Transit
 from netem.profile import Conditions
 
 __all__ = ["Link"]
@@ -85,6 +85,10 @@ class Link:
 
     def pop_due(self, now: float) -> list[Packet]:
         """Remove and return those whose time has come, in the order in which they arrive."""
+        return [packet for _, packet in self.pop_timed(now)]
+
+    def pop_timed(self, now: float) -> list[Arrival]:
+        """The same, each with the moment at which it was due."""
         due = self._transit.pop_due(now)
         self._delivered += len(due)
         return due

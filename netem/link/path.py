@@ -8,6 +8,7 @@ from netem.link.nat import Translation
 from netem.link.packet import Packet
 from netem.link.refusal import Refusal
 from netem.link.tally import PathTally, WayTally
+from netem.link.transit import Arrival
 from netem.profile import Profile, Way
 
 __all__ = ["Path"]
@@ -43,6 +44,10 @@ class Path:
         due = [(_UP, packet) for packet in self._up.link.pop_due(now)]
         due += [(_DOWN, packet) for packet in self._down.link.pop_due(now)]
         return due
+
+    def pop_timed(self, now: float) -> list[tuple[Way, list[Arrival]]]:
+        """The same by direction, each with the moment at which it was due."""
+        return [(_UP, self._up.link.pop_timed(now)), (_DOWN, self._down.link.pop_timed(now))]
 
     def next_deadline(self) -> float | None:
         up, down = self._up.link.next_deadline(), self._down.link.next_deadline()

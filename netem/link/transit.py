@@ -6,13 +6,14 @@ from typing import Final
 
 from netem.link.packet import Packet
 
-__all__ = ["MAX_BYTES", "MAX_PACKETS", "Transit"]
+__all__ = ["MAX_BYTES", "MAX_PACKETS", "Arrival", "Transit"]
 
 MAX_PACKETS: Final = 100_000
 MAX_BYTES: Final = 64 * 1024 * 1024
 """Bounds of what is under way in one direction; what comes on top is counted and lost."""
 
-_Waiting = tuple[float, int, Packet]
+Arrival = tuple[float, Packet]
+"""When it is due, and what."""
 
 
 class Transit:
@@ -22,8 +23,8 @@ class Transit:
     """
 
     def __init__(self, *, overtaking: bool) -> None:
-        self._heap: list[_Waiting] | None = [] if overtaking else None
-        self._line: deque[_Waiting] = deque()
+        self._heap: list[tuple[float, int, Packet]] | None = [] if overtaking else None
+        self._line: deque[Arrival] = deque()
         self._added = 0
         self.packets = 0
         self.bytes = 0
@@ -36,25 +37,26 @@ class Transit:
         self.packets += 1
         self.bytes = total
         if self._heap is None:
-            self._line.append((due, 0, packet))
+            self._line.append((due, packet))
         else:
             # The count keeps those due at one moment in their order.
             self._added += 1
             heappush(self._heap, (due, self._added, packet))
         return True
 
-    def pop_due(self, now: float) -> list[Packet]:
-        due: list[Packet] = []
+    def pop_due(self, now: float) -> list[Arrival]:
+        due: list[Arrival] = []
         if self._heap is not None:
             while self._heap and self._heap[0][0] <= now:
-                due.append(heappop(self._heap)[2])
+                moment, _, packet = heappop(self._heap)
+                due.append((moment, packet))
         else:
             line = self._line
             while line and line[0][0] <= now:
-                due.append(line.popleft()[2])
+                due.append(line.popleft())
         if due:
             self.packets -= len(due)
-            self.bytes -= sum([packet.size for packet in due])
+            self.bytes -= sum([packet.size for _, packet in due])
         return due
 
     def next_deadline(self) -> float | None:

@@ -48,6 +48,23 @@ def test_each_direction_has_its_own_conditions() -> None:
     assert tally.up.link.mean_delay == pytest.approx(0.1)
     assert tally.down.link.mean_delay == pytest.approx(0.2)
     assert tally.up.offered == tally.down.offered == 1
+
+
+@pytest.mark.parametrize("reorder", [0.0, 1e-9])
+def test_what_is_due_can_be_had_with_its_moments(reorder: float) -> None:
+    side = Conditions(delay=0.1, reorder=reorder)
+    path = Path(Profile(name="p", up=side, down=side), 1, 0.0)
+    for number in range(3):
+        path.offer(Way.UP, numbered(number), number * 0.5)
+    path.offer(Way.DOWN, numbered(3), 1.0)
+    assert path.pop_timed(0.05) == [(Way.UP, []), (Way.DOWN, [])]
+    assert path.pop_timed(0.7) == [
+        (Way.UP, [(0.1, numbered(0)), (0.6, numbered(1))]),
+        (Way.DOWN, []),
+    ]
+    assert path.pop_timed(2.0) == [(Way.UP, [(1.1, numbered(2))]), (Way.DOWN, [(1.1, numbered(3))])]
+    tally = path.tally()
+    assert (tally.up.link.delivered, tally.down.link.delivered) == (3, 1)
     assert tally.rebindings == tally.forgotten == 0
 
 
