@@ -317,6 +317,17 @@ def test_what_the_emulator_did_not_fetch_is_counted(make: Make) -> None:
     assert told.behind > 0.01 or told.path.up.offered <= 64
 
 
+def test_a_packet_that_waited_for_a_stopped_emulator_is_told(make: Make) -> None:
+    bed = make(CLEAR)
+    with bound(bed.server, socket.AF_INET) as server, bound(bed.client, socket.AF_INET) as client:
+        os.kill(bed.emulator_pid, signal.SIGSTOP)
+        client.sendto(b"late", server.getsockname())
+        time.sleep(0.1)
+        os.kill(bed.emulator_pid, signal.SIGCONT)
+        assert server.recv(9) == b"late"
+    assert bed.tally().behind > 0.08
+
+
 def test_beds_side_by_side_leave_nothing(make: Make) -> None:
     fds = set(os.listdir("/proc/self/fd"))
     with Namespace.new() as home:
