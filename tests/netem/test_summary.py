@@ -79,7 +79,7 @@ def test_every_fate_is_named() -> None:
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        (outcome(behind=LATE * 2), "the emulator itself was up to 4.0 ms late"),
+        (outcome(behind=LATE * 4), "the emulator itself was up to 8.0 ms late"),
         (outcome(unread=3), "3 packets were lost by the bed, not by the profile"),
         (outcome(write_errors=1), "1 packet was not taken by the receiver's device"),
     ],
