@@ -9,7 +9,9 @@ def start() -> None:
     if ours:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from netem.cli import main
+    from netem.cli.streams import fill_standard_descriptors
 
+    fill_standard_descriptors()
     if ours:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     main()

@@ -6,12 +6,11 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-import click
-
 from netem.cli.choosing import make_bed
 from netem.cli.conducting import SignalWatch, conduct
 from netem.cli.request import Request, ServeOrder
 from netem.cli.serving import InterruptedWaitError, end_server, wait_until_ready
+from netem.cli.streams import say
 from netem.cli.summary import Outcome
 from netem.cli.terminal import kept_terminal
 from netem.drivers.bed import Bed
@@ -135,7 +134,4 @@ def _allow_ping(bed: Bed) -> None:
 def _announce(request: Request, bed: Bed) -> None:
     where = "127.0.0.1" if request.localhost else bed.server.ipv4
     also = f" and {bed.server.ipv6}" if bed.server.ipv6 else ""
-    click.echo(
-        f"netem: {request.profile.name}, seed {request.seed}: the server is at {where}{also}",
-        err=True,
-    )
+    say(f"netem: {request.profile.name}, seed {request.seed}: the server is at {where}{also}")

@@ -7,6 +7,7 @@ import click
 
 from netem.catalogue import ENVIRONMENT, Catalogue
 from netem.cli.describing import as_plain, in_words
+from netem.cli.streams import tell
 
 __all__ = ["list_profiles", "profiles_option", "show_profile"]
 
@@ -26,7 +27,7 @@ def list_profiles(profiles: Path | None) -> None:
     names = catalogue.names()
     width = max(map(len, names), default=0)
     for name in names:
-        click.echo(f"{name:{width}}  {catalogue.load(name).summary}")
+        tell(f"{name:{width}}  {catalogue.load(name).summary}")
 
 
 @click.command("show")
@@ -37,10 +38,10 @@ def show_profile(profiles: Path | None, as_json: bool, profile: str) -> None:
     """Show what PROFILE does, and where each value comes from."""
     loaded = Catalogue.from_environment(profiles).load(profile)
     if as_json:
-        click.echo(json.dumps(as_plain(loaded), indent=2, ensure_ascii=False))
+        tell(json.dumps(as_plain(loaded), indent=2, ensure_ascii=False))
         return
-    click.echo(f"{loaded.name}: {loaded.summary}")
+    tell(f"{loaded.name}: {loaded.summary}")
     for line in in_words(loaded):
-        click.echo(f"  {line}")
+        tell(f"  {line}")
     for key, source in sorted(loaded.sources.items()):
-        click.echo(f"  {key}: {source or 'no source given'}")
+        tell(f"  {key}: {source or 'no source given'}")

@@ -10,10 +10,9 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Final
 
-import click
-
 from netem.cli.conducting import SignalWatch, conduct
 from netem.cli.request import Request
+from netem.cli.streams import say
 from netem.cli.summary import Outcome
 from netem.cli.terminal import kept_terminal
 from netem.drivers.relay import CANNOT_SHOW, Relay
@@ -36,10 +35,9 @@ def run_behind_relay(request: Request, report: Report) -> int:
         terminal = undo.enter_context(_terminal())
         relay = undo.enter_context(Relay(request.profile, request.seed, request.relay_to))
         address = _text(*relay.address)
-        click.echo(
+        say(
             f"netem: {request.profile.name}, seed {request.seed}: a relay of UDP to "
-            f"{_text(*request.relay_to)} is at {address}",
-            err=True,
+            f"{_text(*request.relay_to)} is at {address}"
         )
         started = time.monotonic()
         command = _Plain(request, address, relay.address[1], watch, terminal=terminal)
@@ -99,7 +97,7 @@ class _Plain:
             self._fail(f"{request.command[0]}: {error.strerror}", NOT_EXECUTABLE)
 
     def _fail(self, words: str, status: int) -> None:
-        click.echo(f"netem: {words}", err=True)
+        say(f"netem: {words}")
         self._status = status
 
     def poll(self) -> int | None:

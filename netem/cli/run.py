@@ -14,6 +14,7 @@ from netem.cli.listing import profiles_option
 from netem.cli.relayed import run_behind_relay
 from netem.cli.reporting import reporting
 from netem.cli.request import Request, ServeOrder
+from netem.cli.streams import say
 from netem.kernel.contained import NOT_EXECUTABLE, NOT_FOUND
 
 __all__ = ["run"]
@@ -146,5 +147,5 @@ def _status_if_absent(name: str) -> int:
     if shutil.which(name) is not None:
         return 0
     there = "/" in name and os.path.exists(name)
-    click.echo(f"netem: {name}: {'cannot be executed' if there else 'not found'}", err=True)
+    say(f"netem: {name}: {'cannot be executed' if there else 'not found'}")
     return NOT_EXECUTABLE if there else NOT_FOUND
