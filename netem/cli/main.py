@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import click
 
-from netem.cli.listing import list_profiles, show_profile
+from netem.cli.listing import BAD_PROFILE, list_profiles, show_profile
 from netem.cli.probing import probe_command
 from netem.cli.run import run
 from netem.cli.streams import say
@@ -51,7 +51,7 @@ def main() -> NoReturn:
         say(words.getvalue().rstrip("\n"))
         sys.exit(error.exit_code)
     except ProfileError as error:
-        _leave(str(error), 2)
+        _leave(str(error), BAD_PROFILE)
     except NetemError as error:
         _leave(str(error), COULD_NOT)
     except OSError as error:
