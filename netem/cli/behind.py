@@ -60,6 +60,7 @@ def run_behind_bed(request: Request, report: Report) -> int:
                 status=status,
                 seconds=seconds,
                 tally=bed.tally(),
+                notes=run.notes(),
             )
         )
         return status
@@ -73,6 +74,7 @@ class _Run:
         self._bed = bed
         self._watch = watch
         self._user = user
+        self._server: Contained | None = None
 
     def serve(self, order: ServeOrder, undo: contextlib.ExitStack) -> None:
         host = self._bed.server
@@ -88,6 +90,7 @@ class _Run:
             host.namespace,
         )
         undo.callback(end_server, server)
+        self._server = server
         wait_until_ready(server, host.namespace, order.port, order.patience, self._watch)
 
     def command(self, undo: contextlib.ExitStack, *, terminal: bool) -> tuple[int, float]:
@@ -110,6 +113,13 @@ class _Run:
         undo.callback(command.close)
         status = conduct(command, self._watch, bed.check)
         return status, time.monotonic() - started
+
+    def notes(self) -> tuple[str, ...]:
+        """What the server's side had to do with it."""
+        status = None if self._server is None else self._server.poll()
+        if status is None:
+            return ()
+        return (f"warning: the server had ended before the command did, with status {status}",)
 
     def _environment(self) -> dict[str, str]:
         bed, request = self._bed, self._request
