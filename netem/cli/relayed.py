@@ -73,7 +73,7 @@ class _Plain:
         *,
         terminal: bool,
     ) -> None:
-        self.hears_terminal = terminal
+        self._terminal = terminal
         env = {
             **os.environ,
             "NETEM_PROFILE": request.profile.name,
@@ -100,6 +100,10 @@ class _Plain:
         say(f"netem: {words}")
         self._status = status
 
+    def heard(self, number: int, *, of_terminal: bool) -> bool:
+        del number
+        return of_terminal and self._terminal
+
     def poll(self) -> int | None:
         return self._status if self._process is None else _as_status(self._process.poll())
 
@@ -113,7 +117,7 @@ class _Plain:
     def send(self, number: int) -> None:
         if self._process is None:
             return
-        if self.hears_terminal:
+        if self._terminal:
             self._process.send_signal(number)
         elif self._process.poll() is None:
             os.killpg(self._process.pid, number)
