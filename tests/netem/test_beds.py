@@ -241,6 +241,27 @@ def test_a_nat_gives_ports_of_its_own_and_good_checksums(make: Make, family: int
 
 
 @FAMILIES
+def test_behind_a_nat_a_closed_port_is_told_to_whoever_asked(make: Make, family: int) -> None:
+    bed = make(Profile(name="nat", nat=Nat()))
+    with bound(bed.server, family) as server, bound(bed.client, family) as client:
+        client.connect(server.getsockname())
+        server.close()
+        client.send(b"anybody?")
+        client.settimeout(2)
+        with pytest.raises(ConnectionRefusedError):
+            client.recv(9)
+    with bound(bed.server, family) as server, bound(bed.client, family) as client:
+        client.sendto(b"call me back", server.getsockname())
+        _, seen = server.recvfrom(99)
+        client.close()
+        server.connect(seen)
+        server.send(b"hello?")
+        server.settimeout(2)
+        with pytest.raises(ConnectionRefusedError):
+            server.recv(9)
+
+
+@FAMILIES
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
