@@ -63,7 +63,8 @@ class Program:
 
 
 class Contained:
-    def __init__(self, program: Program, namespace: Namespace) -> None:
+    def __init__(self, program: Program, namespace: Namespace | None) -> None:
+        """In this network, None: in our own."""
         self.program = program
         self.init = 0
         self._report, report = os.pipe()
@@ -163,7 +164,7 @@ class _Pipes(NamedTuple):
     witness: int
 
 
-def _keep(program: Program, namespace: Namespace, pipes: _Pipes, parent: int) -> NoReturn:
+def _keep(program: Program, namespace: Namespace | None, pipes: _Pipes, parent: int) -> NoReturn:
     """The keeper: nothing of it may return into the code that forked it."""
     report, tell, witness = pipes
     try:
@@ -172,7 +173,8 @@ def _keep(program: Program, namespace: Namespace, pipes: _Pipes, parent: int) ->
         if os.getppid() != parent:
             # It had gone before we were tied to it.
             os._exit(0)
-        setns(namespace.fd, CLONE_NEWNET)
+        if namespace is not None:
+            setns(namespace.fd, CLONE_NEWNET)
         unshare(CLONE_NEWPID | CLONE_NEWNS)
         held, lifeline = os.pipe()
         init = os.fork()
