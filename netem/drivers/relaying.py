@@ -90,8 +90,9 @@ class Forwarder:
     def machinery(self) -> dict[str, Any]:
         """How true it was to the path, in the terms of `BedTally`."""
         open_now = [self._listener, *(each.socket for each in self._upstreams.values())]
+        lateness: dict[str, Any] = dict(self._lateness.summary())
         return {
-            "lateness": Lateness(**self._lateness.summary()),
+            "lateness": Lateness(**lateness),
             "write_errors": self._send_errors,
             "unread": self._drops + sum(map(dropped_by, open_now)),
         }
