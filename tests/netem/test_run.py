@@ -181,7 +181,8 @@ def test_a_server_that_ends_before_the_command_is_told(outer: Outer, tmp_path: P
     report = tmp_path / "report.json"
     serve = f"{sys.executable} -m http.server 8000 & read line <{tmp_path}/fifo; exit 4"
     (tmp_path / "end").write_text(
-        f"echo end >{tmp_path}/fifo; sleep 0.5; curl -s http://$NETEM_SERVER:8000/"
+        f"echo end >{tmp_path}/fifo; "
+        "while curl -s http://$NETEM_SERVER:8000/ >/dev/null; do :; done; sleep 0.2; exit 7"
     )
     os.mkfifo(tmp_path / "fifo")
     done = outer.netem(
