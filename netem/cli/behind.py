@@ -24,6 +24,10 @@ __all__ = ["run_behind_bed"]
 
 SHELL: Final = "/bin/sh"
 
+WITHOUT_SEED: Final = {
+    "tc": ("the kernel's netem draws without the seed: it never repeats itself",)
+}
+
 Report = Callable[[Outcome], None]
 
 
@@ -60,7 +64,7 @@ def run_behind_bed(request: Request, report: Report) -> int:
                 status=status,
                 seconds=seconds,
                 tally=bed.tally(),
-                notes=run.notes(),
+                notes=(*run.notes(), *WITHOUT_SEED.get(driver, ())),
             )
         )
         return status

@@ -37,7 +37,7 @@ def as_lines(outcome: Outcome) -> Iterator[str]:
     path = outcome.tally.path
     for way, tally in ((Way.UP, path.up), (Way.DOWN, path.down)):
         yield f"{way:>5}: {_packets(tally.offered)}" + "".join(
-            f"; {said}" for said in _fates(tally, outcome.profile.conditions(way))
+            f"; {said}" for said in _fates(tally, outcome, way)
         )
         yield f"       {_delay(tally, outcome, way)}"
     if path.rebindings:
@@ -54,10 +54,10 @@ def _were(count: int) -> str:
     return f"{_packets(count)} {'was' if count == 1 else 'were'}"
 
 
-def _fates(tally: WayTally, conditions: Conditions) -> Iterator[str]:
+def _fates(tally: WayTally, outcome: Outcome, way: Way) -> Iterator[str]:
     """Each kind that happened or was to happen."""
     link = tally.link
-    expected = expectations(conditions)
+    expected = expectations(outcome.profile.conditions(way))
     counts = {
         "lost": link.lost,
         "faded": link.faded,
@@ -69,7 +69,10 @@ def _fates(tally: WayTally, conditions: Conditions) -> Iterator[str]:
         "overflowed": link.overflowed,
     }
     for kind, count in counts.items():
-        if count or kind in expected:
+        if kind in outcome.tally.uncounted:
+            if kind in expected:
+                yield f"{kind}: not counted (set {100 * expected[kind]:g} %)"
+        elif count or kind in expected:
             yield _share(kind, count, link.offered, expected.get(kind))
     gate = {
         "blocked": tally.blocked,
@@ -116,6 +119,11 @@ def mean_delay(tally: WayTally, outcome: Outcome) -> float:
     return tally.link.mean_delay + outcome.tally.lateness.mean
 
 
+def _known_delay(tally: WayTally, outcome: Outcome) -> float | None:
+    unknown = "delay" in outcome.tally.uncounted or not tally.link.delivered
+    return None if unknown else mean_delay(tally, outcome)
+
+
 def _delay(tally: WayTally, outcome: Outcome, way: Way) -> str:
     conditions = outcome.profile.conditions(way)
     setting = f"set {1e3 * conditions.delay:g} ms"
@@ -126,6 +134,8 @@ def _delay(tally: WayTally, outcome: Outcome, way: Way) -> str:
         setting += f", and the wait at {conditions.bottleneck.bits_per_second / 1e6:g} Mbit/s"
     elif conditions.bottleneck is not None:
         setting += f", and the wait for {conditions.bottleneck.name}"
+    if "delay" in outcome.tally.uncounted:
+        return f"delay not measured ({setting})"
     if not tally.link.delivered:
         return f"delay unknown: nothing was delivered ({setting})"
     return f"delay {1e3 * mean_delay(tally, outcome):.2f} ms on average ({setting})"
@@ -179,7 +189,7 @@ def as_json(outcome: Outcome) -> dict[str, object]:
             for way in Way
         },
         "measured": {
-            way.value: {"delay": mean_delay(tally, outcome), "offered": tally.offered}
+            way.value: {"delay": _known_delay(tally, outcome), "offered": tally.offered}
             for way, tally in ways.items()
         },
         "tally": asdict(outcome.tally),

@@ -141,3 +141,28 @@ def test_a_trace_is_named() -> None:
     assert "and the wait for drive.trace" in text
     assert "emulator" not in text
     assert text.endswith("a note")
+
+
+def test_what_the_driver_cannot_count_is_no_zero() -> None:
+    side = Conditions(delay=0.03, loss=RandomLoss(rate=0.05), duplicate=0.01)
+    tally = BedTally(
+        path=PathTally(
+            up=WayTally(link=Tally(offered=9, delivered=9)), down=WayTally(link=Tally())
+        ),
+        uncounted=("delay", "duplicated", "corrupted"),
+    )
+    said = Outcome(
+        profile=Profile(name="mine", up=side),
+        seed=1,
+        driver="tc",
+        status=0,
+        seconds=1.0,
+        tally=tally,
+    )
+    lines = list(as_lines(said))
+    assert lines[1] == (
+        "   up: 9 packets; 0 lost (0.00 %, set 5 %); duplicated: not counted (set 1 %)"
+    )
+    assert lines[2] == "       delay not measured (set 30 ms)"
+    measured = as_json(said)["measured"]
+    assert measured == {"up": {"delay": None, "offered": 9}, "down": {"delay": None, "offered": 0}}
