@@ -75,6 +75,8 @@ def test_a_command_that_is_no_program(outer: Outer, tmp_path: Path) -> None:
         (("loss5", "--server", "h:99999", "--", "true"), "is no HOST:PORT"),
         (("loss5", "--server", "h:1", "--serve", "x", "--", "true"), "need a network apart"),
         (("loss5", "--ready", "80", "--", "true"), "CMD of --serve"),
+        (("loss5", "--congestion", "reno\nlink del lo", "--", "true"), "is no congestion control"),
+        (("loss5", "--serve", "x", "--ready-within", "nan", "--", "true"), "no number of seconds"),
         (("loss5", "--seed", "-1", "--", "true"), "--seed"),
         (("loss5", "--json", "/no/such/folder/x", "--", "true"), "No such file or directory"),
     ],
