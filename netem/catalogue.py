@@ -59,7 +59,8 @@ class Catalogue:
             return _from_path(Path(name) if beside is None else beside / name, asking)
         own = () if asking is not None and beside is None else (beside, self._folder)
         for folder in own:
-            if folder is not None and (folder / f"{name}{SUFFIX}").exists():
+            # One that leads nowhere is the user's own all the same, and to be told of.
+            if folder is not None and os.path.lexists(folder / f"{name}{SUFFIX}"):
                 return _from_path(folder / f"{name}{SUFFIX}", asking)
         if name not in _stems(self._built_in.iterdir()):
             raise self._unknown(name, asking)

@@ -35,8 +35,11 @@ __all__ = ["BATCH", "RESTART", "STOP", "TALLY", "Loop", "main", "read_only"]
 BATCH: Final = 64
 """Packets taken from one side before what is due gets its turn again."""
 
-IDLE: Final = 1.0
-"""Seconds to sleep at most."""
+BEAT: Final = 0.005
+"""Seconds to sleep at most: who then wakes up later was kept from running, and knows it.
+
+A packet that came meanwhile carries no moment of its arrival.
+"""
 
 TALLY: Final = b"tally"
 RESTART: Final = b"restart"
@@ -71,11 +74,16 @@ class Loop:
 
     def run(self) -> None:
         """Until the control socket says stop or closes."""
-        control = self._control.fileno()
+        control, looked = self._control.fileno(), time.monotonic()
         while True:
             self._release()
-            readable, _, _ = select.select(self._watched, (), (), self._patience())
+            patience = self._patience()
+            readable, _, _ = select.select(self._watched, (), (), patience)
+            now = time.monotonic()
+            overslept, looked = now - looked - patience, now
             for fd in readable:
+                if fd in self._way_of:
+                    self._behind = max(self._behind, overslept)
                 if fd != control:
                     self._take(self._way_of[fd])
                 elif not self._obey():
@@ -84,8 +92,8 @@ class Loop:
     def _patience(self) -> float:
         deadline = self._path.next_deadline()
         if deadline is None:
-            return IDLE
-        return min(max(0.0, deadline - time.monotonic()), IDLE)
+            return BEAT
+        return min(max(0.0, deadline - time.monotonic()), BEAT)
 
     def _take(self, way: Way) -> None:
         """Offer what came in at one end, up to a batch of it."""

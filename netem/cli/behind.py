@@ -6,12 +6,11 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-import click
-
 from netem.cli.choosing import make_bed
 from netem.cli.conducting import SignalWatch, conduct
 from netem.cli.request import Request, ServeOrder
 from netem.cli.serving import InterruptedWaitError, end_server, wait_until_ready
+from netem.cli.streams import say
 from netem.cli.summary import Outcome
 from netem.cli.terminal import kept_terminal
 from netem.drivers.bed import Bed
@@ -24,6 +23,10 @@ from netem.kernel.power import ensure_power
 __all__ = ["run_behind_bed"]
 
 SHELL: Final = "/bin/sh"
+
+WITHOUT_SEED: Final = {
+    "tc": ("the kernel's netem draws without the seed: it never repeats itself",)
+}
 
 Report = Callable[[Outcome], None]
 
@@ -61,6 +64,7 @@ def run_behind_bed(request: Request, report: Report) -> int:
                 status=status,
                 seconds=seconds,
                 tally=bed.tally(),
+                notes=(*run.notes(), *WITHOUT_SEED.get(driver, ())),
             )
         )
         return status
@@ -74,6 +78,7 @@ class _Run:
         self._bed = bed
         self._watch = watch
         self._user = user
+        self._server: Contained | None = None
 
     def serve(self, order: ServeOrder, undo: contextlib.ExitStack) -> None:
         host = self._bed.server
@@ -89,6 +94,7 @@ class _Run:
             host.namespace,
         )
         undo.callback(end_server, server)
+        self._server = server
         wait_until_ready(server, host.namespace, order.port, order.patience, self._watch)
 
     def command(self, undo: contextlib.ExitStack, *, terminal: bool) -> tuple[int, float]:
@@ -111,6 +117,13 @@ class _Run:
         undo.callback(command.close)
         status = conduct(command, self._watch, bed.check)
         return status, time.monotonic() - started
+
+    def notes(self) -> tuple[str, ...]:
+        """What the server's side had to do with it."""
+        status = None if self._server is None else self._server.poll()
+        if status is None:
+            return ()
+        return (f"warning: the server had ended before the command did, with status {status}",)
 
     def _environment(self) -> dict[str, str]:
         bed, request = self._bed, self._request
@@ -135,7 +148,4 @@ def _allow_ping(bed: Bed) -> None:
 def _announce(request: Request, bed: Bed) -> None:
     where = "127.0.0.1" if request.localhost else bed.server.ipv4
     also = f" and {bed.server.ipv6}" if bed.server.ipv6 else ""
-    click.echo(
-        f"netem: {request.profile.name}, seed {request.seed}: the server is at {where}{also}",
-        err=True,
-    )
+    say(f"netem: {request.profile.name}, seed {request.seed}: the server is at {where}{also}")

@@ -19,9 +19,8 @@ LOOK: Final = 0.25
 class Running(Protocol):
     """A command, however it was started."""
 
-    @property
-    def hears_terminal(self) -> bool:
-        """The terminal's keys reach it without us."""
+    def heard(self, number: int, *, of_terminal: bool) -> bool:
+        """Whether this signal, which we got, has reached it without us."""
         ...
 
     def poll(self) -> int | None: ...
@@ -78,6 +77,6 @@ def conduct(command: Running, watch: SignalWatch, check: Callable[[], None]) -> 
             command.kill()
             command.wait()
             return 128 + number
-        if not (of_terminal and command.hears_terminal):
+        if not command.heard(number, of_terminal=of_terminal):
             command.send(number)
     return status

@@ -2,13 +2,16 @@
 
 import json
 from pathlib import Path
+from typing import Final
 
 import click
 
 from netem.catalogue import ENVIRONMENT, Catalogue
 from netem.cli.describing import as_plain, in_words
+from netem.cli.streams import say, tell
+from netem.profile.errors import ProfileError
 
-__all__ = ["list_profiles", "profiles_option", "show_profile"]
+__all__ = ["BAD_PROFILE", "list_profiles", "profiles_option", "show_profile"]
 
 profiles_option = click.option(
     "--profiles",
@@ -17,16 +20,24 @@ profiles_option = click.option(
     help=f"A folder of your own profiles, which go before ours; or {ENVIRONMENT}.",
 )
 
+BAD_PROFILE: Final = 2
+
 
 @click.command("list")
 @profiles_option
-def list_profiles(profiles: Path | None) -> None:
-    """List the profiles."""
+def list_profiles(profiles: Path | None) -> int:
+    """List the profiles, and say which of them are none."""
     catalogue = Catalogue.from_environment(profiles)
     names = catalogue.names()
     width = max(map(len, names), default=0)
+    status = 0
     for name in names:
-        click.echo(f"{name:{width}}  {catalogue.load(name).summary}")
+        try:
+            tell(f"{name:{width}}  {catalogue.load(name).summary}")
+        except ProfileError as error:
+            say(f"netem: {error}")
+            status = BAD_PROFILE
+    return status
 
 
 @click.command("show")
@@ -37,10 +48,10 @@ def show_profile(profiles: Path | None, as_json: bool, profile: str) -> None:
     """Show what PROFILE does, and where each value comes from."""
     loaded = Catalogue.from_environment(profiles).load(profile)
     if as_json:
-        click.echo(json.dumps(as_plain(loaded), indent=2, ensure_ascii=False))
+        tell(json.dumps(as_plain(loaded), indent=2, ensure_ascii=False))
         return
-    click.echo(f"{loaded.name}: {loaded.summary}")
+    tell(f"{loaded.name}: {loaded.summary}")
     for line in in_words(loaded):
-        click.echo(f"  {line}")
+        tell(f"  {line}")
     for key, source in sorted(loaded.sources.items()):
-        click.echo(f"  {key}: {source or 'no source given'}")
+        tell(f"  {key}: {source or 'no source given'}")

@@ -1,5 +1,6 @@
 """The commands, and what their exit statuses mean."""
 
+import io
 import sys
 from typing import NoReturn
 
@@ -7,10 +8,11 @@ import click
 
 from netem.cli.agreeing import agree
 from netem.cli.lines import lines_command
-from netem.cli.listing import list_profiles, show_profile
+from netem.cli.listing import BAD_PROFILE, list_profiles, show_profile
 from netem.cli.measuring import measure
 from netem.cli.probing import probe_command
 from netem.cli.run import run
+from netem.cli.streams import say
 from netem.errors import NetemError
 from netem.profile.errors import ProfileError
 
@@ -47,15 +49,20 @@ def main() -> NoReturn:
     except KeyboardInterrupt:
         _leave("interrupted", 130)
     except click.ClickException as error:
-        error.show()
+        words = io.StringIO()
+        error.show(words)
+        say(words.getvalue().rstrip("\n"))
         sys.exit(error.exit_code)
     except ProfileError as error:
-        _leave(str(error), 2)
+        _leave(str(error), BAD_PROFILE)
     except NetemError as error:
+        _leave(str(error), COULD_NOT)
+    except OSError as error:
+        # What nobody foresaw: the system's own words are better than a traceback.
         _leave(str(error), COULD_NOT)
     sys.exit(status if isinstance(status, int) else 0)
 
 
 def _leave(words: str, status: int) -> NoReturn:
-    click.echo(f"netem: {words}", err=True)
+    say(f"netem: {words}")
     sys.exit(status)

@@ -5,6 +5,7 @@ from dataclasses import asdict
 
 import click
 
+from netem.cli.streams import tell
 from netem.kernel.probe import DriverFinding, Findings, probe
 
 __all__ = ["probe_command"]
@@ -19,15 +20,15 @@ def probe_command(as_json: bool) -> None:
     """
     found = probe()
     if as_json:
-        click.echo(json.dumps(_plain(found), indent=2, ensure_ascii=False))
+        tell(json.dumps(_plain(found), indent=2, ensure_ascii=False))
         return
     width = max(map(len, found.refusals))
     for name, refusal in found.refusals.items():
-        click.echo(f"{name:{width}}  {'yes' if refusal is None else f'no: {refusal}'}")
-    click.echo()
+        tell(f"{name:{width}}  {'yes' if refusal is None else f'no: {refusal}'}")
+    tell()
     for driver in found.drivers:
-        click.echo(_line(driver, width))
-    click.echo(f"{'run PROFILE':{width}}  {_run(found)}")
+        tell(_line(driver, width))
+    tell(f"{'run PROFILE':{width}}  {_run(found)}")
 
 
 def _line(driver: DriverFinding, width: int) -> str:

@@ -8,6 +8,7 @@ from typing import TextIO
 
 import click
 
+from netem.cli.streams import say
 from netem.cli.summary import Outcome, as_json, as_lines
 from netem.errors import NetemError
 
@@ -26,7 +27,7 @@ def reporting(file: Path | None) -> Iterator[Callable[[Outcome], None]]:
 
     def report(outcome: Outcome) -> None:
         for line in as_lines(outcome):
-            click.echo(f"netem: {line}", err=True)
+            say(f"netem: {line}")
         if opened is not None:
             _write(opened, outcome)
 

@@ -1,7 +1,9 @@
 """`run`: a command behind a profile's path."""
 
+import math
 import os
 import random
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +16,7 @@ from netem.cli.listing import profiles_option
 from netem.cli.relayed import run_behind_relay
 from netem.cli.reporting import reporting
 from netem.cli.request import Request, ServeOrder
+from netem.cli.streams import say
 from netem.kernel.contained import NOT_EXECUTABLE, NOT_FOUND
 
 __all__ = ["run"]
@@ -46,6 +49,24 @@ class _Address(click.ParamType[tuple[str, int]]):
         return host.removeprefix("[").removesuffix("]"), int(port)
 
 
+def _finite(ctx: click.Context, param: click.Parameter, value: float) -> float:
+    if not math.isfinite(value):
+        raise click.BadParameter(f"{value} is no number of seconds.", ctx, param)
+    return value
+
+
+class _Word(click.ParamType[str]):
+    name = "NAME"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        # It becomes part of a line that `ip` reads.
+        if not re.fullmatch(r"[A-Za-z0-9_]+", str(value)):
+            self.fail(f"{value!r} is no congestion control, such as cubic or bbr.", param, ctx)
+        return str(value)
+
+
 @click.command("run", help=HELP)
 @profiles_option
 @click.option("--seed", type=click.IntRange(0), help="The same seed, the same fates; else random.")
@@ -66,6 +87,7 @@ class _Address(click.ParamType[tuple[str, int]]):
 @click.option(
     "--ready-within",
     type=click.FloatRange(0, min_open=True),
+    callback=_finite,
     default=10.0,
     show_default=True,
     metavar="SECONDS",
@@ -73,7 +95,13 @@ class _Address(click.ParamType[tuple[str, int]]):
 )
 @click.option("--server", type=_Address(), metavar="HOST:PORT", help="Where a relay leads.")
 @click.option("--udp-port", type=click.IntRange(1, 65_535), help="Only this port is blocked.")
-@click.option("--congestion", default="cubic", show_default=True, help="TCP's congestion control.")
+@click.option(
+    "--congestion",
+    type=_Word(),
+    default="cubic",
+    show_default=True,
+    help="TCP's congestion control.",
+)
 @click.option(
     "--json", "json_file", type=click.Path(path_type=Path), help="Write the summary here."
 )
@@ -146,5 +174,5 @@ def _status_if_absent(name: str) -> int:
     if shutil.which(name) is not None:
         return 0
     there = "/" in name and os.path.exists(name)
-    click.echo(f"netem: {name}: {'cannot be executed' if there else 'not found'}", err=True)
+    say(f"netem: {name}: {'cannot be executed' if there else 'not found'}")
     return NOT_EXECUTABLE if there else NOT_FOUND

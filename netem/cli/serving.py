@@ -18,6 +18,9 @@ STEP: Final = 0.02
 GRACE: Final = 3.0
 """Seconds that a server has after SIGTERM."""
 
+NAMED: Final = 5
+"""Ports of a server that a message names."""
+
 # linux/tcp_states.h; a bound UDP socket that is not connected counts as closed.
 _LISTENS: Final = {"tcp": "0A", "tcp6": "0A", "udp": "07", "udp6": "07"}
 
@@ -55,16 +58,25 @@ def wait_until_ready(
             return
         status = server.poll()
         if status is not None:
-            raise ImpairmentError(f"The server ended with status {status} before it listened.")
-        if time.monotonic() > deadline:
-            what = f"port {port}" if port else "any port"
             raise ImpairmentError(
-                f"The server did not open {what} within {patience:g} s; "
-                "give it longer with --ready-within, or name its port with --ready."
+                f"The server ended with status {status} before it listened; "
+                "CMD has to stay in the foreground."
             )
+        if time.monotonic() > deadline:
+            raise ImpairmentError(_unready(port, sorted(ports), patience))
         caught = watch.next(STEP)
         if caught is not None and caught[0] in ENDING:
             raise InterruptedWaitError(caught[0])
+
+
+def _unready(port: int | None, ports: list[int], patience: float) -> str:
+    late = f"within {patience:g} s; give it longer with --ready-within"
+    if port is None:
+        return f"The server did not open any port {late}, or name its port with --ready."
+    if not ports:
+        return f"The server did not open port {port} {late}."
+    others = ", ".join(map(str, ports[:NAMED])) + (", ..." if len(ports) > NAMED else "")
+    return f"The server did not open port {port}, but {others}, {late}, or correct --ready."
 
 
 def end_server(server: Contained) -> None:

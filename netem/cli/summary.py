@@ -13,6 +13,9 @@ __all__ = ["LATE", "Outcome", "as_json", "as_lines"]
 LATE: Final = 0.002
 """Seconds of the emulator's own lateness (p99) above which its delays are not to be believed."""
 
+SPIKE: Final = 0.01
+"""Seconds that no single packet may be late without being told of."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
@@ -34,7 +37,7 @@ def as_lines(outcome: Outcome) -> Iterator[str]:
     path = outcome.tally.path
     for way, tally in ((Way.UP, path.up), (Way.DOWN, path.down)):
         yield f"{way:>5}: {_packets(tally.offered)}" + "".join(
-            f"; {said}" for said in _fates(tally, outcome.profile.conditions(way))
+            f"; {said}" for said in _fates(tally, outcome, way)
         )
         yield f"       {_delay(tally, outcome, way)}"
     if path.rebindings:
@@ -51,10 +54,10 @@ def _were(count: int) -> str:
     return f"{_packets(count)} {'was' if count == 1 else 'were'}"
 
 
-def _fates(tally: WayTally, conditions: Conditions) -> Iterator[str]:
+def _fates(tally: WayTally, outcome: Outcome, way: Way) -> Iterator[str]:
     """Each kind that happened or was to happen."""
     link = tally.link
-    expected = expectations(conditions)
+    expected = expectations(outcome.profile.conditions(way))
     counts = {
         "lost": link.lost,
         "faded": link.faded,
@@ -66,7 +69,10 @@ def _fates(tally: WayTally, conditions: Conditions) -> Iterator[str]:
         "overflowed": link.overflowed,
     }
     for kind, count in counts.items():
-        if count or kind in expected:
+        if kind in outcome.tally.uncounted:
+            if kind in expected:
+                yield f"{kind}: not counted (set {100 * expected[kind]:g} %)"
+        elif count or kind in expected:
             yield _share(kind, count, link.offered, expected.get(kind))
     gate = {
         "blocked": tally.blocked,
@@ -113,6 +119,11 @@ def mean_delay(tally: WayTally, outcome: Outcome) -> float:
     return tally.link.mean_delay + outcome.tally.lateness.mean
 
 
+def _known_delay(tally: WayTally, outcome: Outcome) -> float | None:
+    unknown = "delay" in outcome.tally.uncounted or not tally.link.delivered
+    return None if unknown else mean_delay(tally, outcome)
+
+
 def _delay(tally: WayTally, outcome: Outcome, way: Way) -> str:
     conditions = outcome.profile.conditions(way)
     setting = f"set {1e3 * conditions.delay:g} ms"
@@ -123,6 +134,8 @@ def _delay(tally: WayTally, outcome: Outcome, way: Way) -> str:
         setting += f", and the wait at {conditions.bottleneck.bits_per_second / 1e6:g} Mbit/s"
     elif conditions.bottleneck is not None:
         setting += f", and the wait for {conditions.bottleneck.name}"
+    if "delay" in outcome.tally.uncounted:
+        return f"delay not measured ({setting})"
     if not tally.link.delivered:
         return f"delay unknown: nothing was delivered ({setting})"
     return f"delay {1e3 * mean_delay(tally, outcome):.2f} ms on average ({setting})"
@@ -132,7 +145,8 @@ def _machinery(tally: BedTally) -> Iterator[str]:
     late = tally.lateness
     if late.count:
         yield (
-            f"emulator: p50 {1e3 * late.p50:.2f} ms, p99 {1e3 * late.p99:.2f} ms late"
+            f"emulator: p50 {1e3 * late.p50:.2f} ms, p99 {1e3 * late.p99:.2f} ms, "
+            f"at most {1e3 * late.max:.2f} ms late"
             + (f", at normal priority ({tally.unscheduled})" if tally.unscheduled else "")
         )
     yield from warnings(tally)
@@ -142,8 +156,8 @@ def warnings(tally: BedTally) -> Iterator[str]:
     """Why these figures may be the machine's instead of the profile's."""
     late = tally.lateness
     overflowed = tally.path.up.link.overflowed + tally.path.down.link.overflowed
-    if late.p99 > LATE or tally.behind > LATE:
-        worst = 1e3 * max(late.p99, tally.behind)
+    if late.p99 > LATE or late.max > SPIKE or tally.behind > LATE:
+        worst = 1e3 * max(late.max, tally.behind)
         yield (
             f"warning: the emulator itself was up to {worst:.1f} ms late, so delays are longer "
             "than set; give it a quieter machine or fewer packets"
@@ -175,7 +189,7 @@ def as_json(outcome: Outcome) -> dict[str, object]:
             for way in Way
         },
         "measured": {
-            way.value: {"delay": mean_delay(tally, outcome), "offered": tally.offered}
+            way.value: {"delay": _known_delay(tally, outcome), "offered": tally.offered}
             for way, tally in ways.items()
         },
         "tally": asdict(outcome.tally),

@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from netem.drivers.relaying import Forwarder, RelayCounts
+from netem.drivers.report import BedTally
 from netem.drivers.udp import bound_socket, closed_port, resolve
 from netem.errors import ImpairmentError, NetemError
 from netem.kernel.processes import sharpen_timers
@@ -101,6 +102,11 @@ class Relay:
     def tally(self) -> PathTally:
         with self._lock:
             return self._forwarder.tally()
+
+    def bed_tally(self) -> BedTally:
+        """The path's counts, and how true the relay was to them."""
+        with self._lock:
+            return BedTally(path=self._forwarder.tally(), **self._forwarder.machinery())
 
     def counts(self) -> RelayCounts:
         """What the relay itself did, beside the path."""

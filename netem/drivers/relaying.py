@@ -6,16 +6,19 @@ import socket
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+from netem.drivers.report import Lateness
 from netem.drivers.udp import (
     Address,
     Target,
     connected_socket,
+    dropped_by,
     headers,
     socket_address,
     told_by_icmp,
 )
+from netem.lateness import Histogram
 from netem.link import Endpoint, Flow, Packet, Path, PathTally
 from netem.profile import Profile, Way
 
@@ -76,6 +79,8 @@ class Forwarder:
         self._selector = selectors.DefaultSelector()
         self._selector.register(listener, selectors.EVENT_READ)
         self._selector.register(self._woken, selectors.EVENT_READ)
+        self._lateness = Histogram()
+        self._drops = 0
         self._evicted = self._idled = self._refused = self._send_errors = 0
 
     def tally(self) -> PathTally:
@@ -89,6 +94,16 @@ class Forwarder:
             refused=self._refused,
             send_errors=self._send_errors,
         )
+
+    def machinery(self) -> dict[str, Any]:
+        """How true it was to the path, in the terms of `BedTally`."""
+        open_now = [self._listener, *(each.socket for each in self._upstreams.values())]
+        lateness: dict[str, Any] = dict(self._lateness.summary())
+        return {
+            "lateness": Lateness(**lateness),
+            "write_errors": self._send_errors,
+            "unread": self._drops + sum(map(dropped_by, open_now)),
+        }
 
     def wake(self) -> None:
         """From another thread: `wait` returns."""
@@ -122,12 +137,15 @@ class Forwarder:
             elif isinstance(key.data, _Upstream):
                 self._from_server(key.data)
         now = time.monotonic()
-        for way, packet in self._path.pop_due(now):
-            assert packet.flow is not None
-            if way is Way.UP:
-                self._to_server(packet.data, packet.flow, now)
-            else:
-                self._to_client(packet.data, packet.flow.client)
+        # Asked deadline by deadline, so that each lateness is known.
+        while (due := self._path.next_deadline()) is not None and due <= now:
+            for way, packet in self._path.pop_due(due):
+                assert packet.flow is not None
+                if way is Way.UP:
+                    self._to_server(packet.data, packet.flow, now)
+                else:
+                    self._to_client(packet.data, packet.flow.client)
+                self._lateness.add(time.monotonic() - due)
         while self._upstreams and now - self._oldest().used >= self._idle:
             self._drop_oldest()
             self._idled += 1
@@ -208,6 +226,7 @@ class Forwarder:
     def _drop(self, upstream: _Upstream) -> None:
         del self._upstreams[upstream.flow]
         self._selector.unregister(upstream.socket)
+        self._drops += dropped_by(upstream.socket)
         upstream.socket.close()
 
 

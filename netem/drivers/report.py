@@ -32,6 +32,8 @@ class BedTally:
     """Packets that the sender's device dropped, for the emulator did not fetch them in time."""
     unscheduled: str | None = None
     """Why the emulator runs among ordinary processes, if it does."""
+    uncounted: tuple[str, ...] = ()
+    """What the driver cannot see, so that its zero means nothing: `delay`, or a fate."""
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> "BedTally":

@@ -20,6 +20,7 @@ __all__ = ["TcBed", "netem_refusal"]
 CLIENT_DEVICE: Final = "netem0"
 HOP: Final = Hop(to_client="client", to_server="server")
 """The router's devices, in a namespace of its own."""
+_UNCOUNTED: Final = ("delay", "duplicated", "corrupted", "reordered")
 _MAC: Final = {
     "client": "02:00:00:00:00:01",
     "router-client": "02:00:00:00:00:02",
@@ -153,7 +154,7 @@ class TcBed:
         has_table = any(line[0] == "nft" for line in self._plan.apply)
         counts = firewall_counts(self.router) if has_table else {}
         up, down = (self._way(way, counts) for way in Way)
-        return BedTally(path=PathTally(up=up, down=down), lateness=Lateness())
+        return BedTally(path=PathTally(up=up, down=down), lateness=Lateness(), uncounted=_UNCOUNTED)
 
     def _way(self, way: Way, counts: dict[str, int]) -> WayTally:
         device = HOP.leaves_by(way) or ""

@@ -1,6 +1,7 @@
 """UDP sockets of a relay, and the errors that they bring up on the way."""
 
 import errno
+import os
 import socket
 from ipaddress import ip_address
 from typing import Final, NamedTuple
@@ -13,6 +14,7 @@ __all__ = [
     "bound_socket",
     "closed_port",
     "connected_socket",
+    "dropped_by",
     "headers",
     "resolve",
     "socket_address",
@@ -117,6 +119,18 @@ def told_by_icmp(error: OSError) -> bool:
     EMSGSIZE for a datagram that was too big for some router on the way.
     """
     return error.errno in _ICMP_ERRORS
+
+
+def dropped_by(bound: socket.socket) -> int:
+    """Datagrams that the kernel had no room for in this socket, where it tells: on Linux."""
+    table = "/proc/net/udp" if bound.family == socket.AF_INET else "/proc/net/udp6"
+    inode = str(os.fstat(bound.fileno()).st_ino)
+    try:
+        with open(table, encoding="ascii") as lines:
+            # proc(5): the inode is the tenth column, the drops are the last.
+            return next((int(row[-1]) for row in map(str.split, lines) if row[9] == inode), 0)
+    except (OSError, IndexError, ValueError):
+        return 0
 
 
 def headers(family: socket.AddressFamily) -> int:

@@ -11,9 +11,10 @@ import select
 import signal
 import struct
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from netem.errors import ImpairmentError
 from netem.kernel.libc import (
@@ -37,6 +38,9 @@ NOT_EXECUTABLE: Final = 126
 _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 2, 4, 8
 _MS_REC, _MS_SLAVE = 0x4000, 0x8_0000
 
+WITNESS: Final = 0.05
+"""Seconds in which the keeper has got what was sent to it and to us at once."""
+
 _STATUS: Final = struct.Struct("i")
 
 
@@ -59,18 +63,21 @@ class Program:
 
 
 class Contained:
-    def __init__(self, program: Program, namespace: Namespace) -> None:
+    def __init__(self, program: Program, namespace: Namespace | None) -> None:
+        """In this network, None: in our own."""
         self.program = program
         self.init = 0
         self._report, report = os.pipe()
+        self._witness, witness = os.pipe()
         told, tell = os.pipe()
         sys.stdout.flush()
         sys.stderr.flush()
         parent = os.getpid()
         self.keeper = os.fork()
         if self.keeper == 0:
-            _keep(program, namespace, report, tell, parent)
+            _keep(program, namespace, _Pipes(report, tell, witness), parent)
         os.close(report)
+        os.close(witness)
         os.close(tell)
         try:
             self.init = self._learn(told)
@@ -90,9 +97,22 @@ class Contained:
             return int(rest)
         raise ImpairmentError(f"No pid namespace for the command: {rest or 'it was killed'}.")
 
-    @property
-    def hears_terminal(self) -> bool:
-        return not self.program.own_group
+    def heard(self, number: int, *, of_terminal: bool) -> bool:
+        """Whether a signal that we got has reached the program, too: sent to our whole group.
+
+        The keeper is of that group, and tells what it got.
+        """
+        if self.program.own_group or of_terminal:
+            return not self.program.own_group
+        deadline = time.monotonic() + WITNESS
+        while (left := deadline - time.monotonic()) > 0:
+            if select.select([self._witness], (), (), left)[0]:
+                told = os.read(self._witness, 64)
+                if number in told:
+                    return True
+                if not told:
+                    break
+        return False
 
     def poll(self) -> int | None:
         """The program's status as a shell has it, once it and all it started are gone."""
@@ -114,6 +134,7 @@ class Contained:
         self.keeper = 0
         said = os.read(self._report, _STATUS.size)
         os.close(self._report)
+        os.close(self._witness)
         # Without a word init was killed, and the program with it.
         self._status: int = _STATUS.unpack(said)[0] if said else 128 + signal.SIGKILL
 
@@ -135,31 +156,50 @@ class Contained:
         self.wait()
 
 
-def _keep(program: Program, namespace: Namespace, report: int, tell: int, parent: int) -> NoReturn:
+class _Pipes(NamedTuple):
+    """What the keeper writes to."""
+
+    report: int
+    tell: int
+    witness: int
+
+
+def _keep(program: Program, namespace: Namespace | None, pipes: _Pipes, parent: int) -> NoReturn:
     """The keeper: nothing of it may return into the code that forked it."""
+    report, tell, witness = pipes
     try:
-        signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)
+        signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED | {signal.SIGCHLD})
         die_with_parent()
         if os.getppid() != parent:
             # It had gone before we were tied to it.
             os._exit(0)
-        setns(namespace.fd, CLONE_NEWNET)
+        if namespace is not None:
+            setns(namespace.fd, CLONE_NEWNET)
         unshare(CLONE_NEWPID | CLONE_NEWNS)
         held, lifeline = os.pipe()
         init = os.fork()
         if init == 0:
             os.close(lifeline)
             os.close(tell)
+            os.close(witness)
             _run_init(program, report, held)
         os.close(report)
-        os.setpgid(0, 0)
+        if program.own_group:
+            os.setpgid(0, 0)
         os.write(tell, f"init {init}".encode())
         os.close(tell)
-        os.waitpid(init, 0)
+        _witness_until_end(init, witness)
     except OSError as error:
         os.write(tell, f"error {error.strerror}".encode())
     finally:
         os._exit(0)
+
+
+def _witness_until_end(init: int, witness: int) -> None:
+    while os.waitpid(init, os.WNOHANG) == (0, 0):
+        caught = signal.sigwait(FORWARDED | {signal.SIGCHLD})
+        if caught != signal.SIGCHLD:
+            os.write(witness, bytes([caught]))
 
 
 def _run_init(program: Program, report: int, held: int) -> NoReturn:

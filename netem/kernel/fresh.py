@@ -19,4 +19,5 @@ _BOOT: Final = (
 def python_running(module: str, *arguments: str) -> list[str]:
     """The command that calls `main(arguments)` of one of our modules."""
     home = str(Path(netem.__file__).parents[1])
-    return [sys.executable, "-P", "-c", _BOOT.format(module=module), home, *arguments]
+    # Nothing of site-packages is needed, and to look through it takes a third of the start.
+    return [sys.executable, "-P", "-S", "-c", _BOOT.format(module=module), home, *arguments]

@@ -3,7 +3,7 @@
 from netem.link.flows import read_flow
 from netem.link.icmp import icmp_error
 from netem.link.link import Link
-from netem.link.packet import Endpoint, Flow, Packet
+from netem.link.packet import Endpoint, Flow, Packet, QuotedFlow
 from netem.link.path import Path
 from netem.link.refusal import TOO_BIG, Refusal, TooBig
 from netem.link.rewrite import with_client_port
@@ -17,6 +17,7 @@ __all__ = [
     "Packet",
     "Path",
     "PathTally",
+    "QuotedFlow",
     "Refusal",
     "Tally",
     "TooBig",

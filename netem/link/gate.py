@@ -3,7 +3,7 @@
 from netem.link.firewall import FirstPackets, TokenBucket
 from netem.link.headers import UDP
 from netem.link.nat import Translation
-from netem.link.packet import Flow, Packet
+from netem.link.packet import Flow, Packet, QuotedFlow
 from netem.link.refusal import TOO_BIG, Refusal
 from netem.link.tally import Tally, WayTally
 from netem.profile import Answer, Mtu, Profile, Way
@@ -33,6 +33,8 @@ class Gate:
         flow = packet.flow
         if flow is None:
             return packet
+        if isinstance(flow, QuotedFlow):
+            return packet if self._nat is None else self._told(packet, flow, self._nat, now)
         if self._looks_at(flow):
             if self._block is not None and not self._first.passes(flow):
                 self._blocked += 1
@@ -56,6 +58,15 @@ class Gate:
             self._unbound += 1
             return None
         return packet._replace(flow=inside)
+
+    def _told(
+        self, packet: Packet, flow: QuotedFlow, nat: Translation, now: float
+    ) -> Packet | None:
+        other = nat.about(flow, self._way, now)
+        if other is None:
+            self._unbound += 1
+            return None
+        return packet._replace(flow=QuotedFlow(*other))
 
     @property
     def forgotten(self) -> int:

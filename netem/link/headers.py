@@ -2,10 +2,17 @@
 
 from typing import Final, NamedTuple
 
-__all__ = ["TCP", "UDP", "Transport", "transport", "upper_of_ipv6"]
+__all__ = ["TCP", "UDP", "Transport", "quote", "transport", "upper_of_ipv6"]
 
 TCP: Final = 6
 UDP: Final = 17
+_ICMP: Final = 1
+_ICMPV6: Final = 58
+_ICMP_HEADER: Final = 8
+_ICMP_ERRORS: Final = frozenset({3, 4, 5, 11, 12})
+"""Unreachable, source quench, redirect, time exceeded, parameter problem."""
+_ICMPV6_QUERIES: Final = 128
+"""RFC 4443, section 2.1: errors are below it."""
 _IPV4_HEADER: Final = 20
 _IPV6_HEADER: Final = 40
 _FRAGMENT: Final = 44
@@ -80,3 +87,17 @@ def _checked(
     if least is None or len(packet) < offset + least:
         return None
     return Transport(protocol, source, destination, offset)
+
+
+def quote(packet: bytes) -> int | None:
+    """Where in an ICMP error the packet begins that it is about; None for all else."""
+    version = packet[0] >> 4 if packet else 0
+    if version == 4 and len(packet) >= _IPV4_HEADER:
+        offset, fragment = (packet[0] & 0x0F) * 4, packet[6] & 0x3F | packet[7]
+        if packet[9] != _ICMP or fragment or len(packet) < offset + _ICMP_HEADER:
+            return None
+        return offset + _ICMP_HEADER if packet[offset] in _ICMP_ERRORS else None
+    if version == 6 and len(packet) >= _IPV6_HEADER + _ICMP_HEADER and packet[6] == _ICMPV6:
+        errs = packet[_IPV6_HEADER] < _ICMPV6_QUERIES
+        return _IPV6_HEADER + _ICMP_HEADER if errs else None
+    return None

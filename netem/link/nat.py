@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from netem.link.packet import Flow
-from netem.profile import Nat
+from netem.profile import Nat, Way
 
 __all__ = ["MAX_BINDINGS", "Translation"]
 
@@ -64,6 +64,18 @@ class Translation:
         if self._nat.inbound_refresh:
             self._use(binding, now)
         return binding.inside
+
+    def about(self, flow: Flow, way: Way, now: float) -> Flow | None:
+        """As the other side knows the flow that an ICMP error on this way is about.
+
+        An error neither makes a binding nor keeps one (RFC 5508, section 4.2).
+        """
+        self._expire(now)
+        if way is Way.UP:
+            binding = self._inside.get(flow)
+            return None if binding is None else binding.outside
+        binding = self._outside.get(flow)
+        return None if binding is None else binding.inside
 
     def __len__(self) -> int:
         return len(self._inside)

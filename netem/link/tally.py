@@ -45,7 +45,7 @@ class WayTally:
     policed: int = 0
     too_big: int = 0
     unbound: int = 0
-    """Downward, without a binding in the NAT."""
+    """Without a binding in the NAT: what comes down, and ICMP errors either way."""
 
     @property
     def offered(self) -> int:

@@ -120,10 +120,10 @@ def _check_top(document: Document) -> None:
 
 def _summary(document: Document) -> str:
     summary = document.values.get("summary", "")
-    if not isinstance(summary, str):
+    if not isinstance(summary, str) or not summary.isprintable():
         raise ProfileError(
             document.file,
-            f"{quoted(summary)} is not a text",
+            f"{quoted(summary)} is not a line of text",
             'write a line, as in summary = "A busy cafe"',
             key="summary",
         )

@@ -20,7 +20,7 @@ DEFAULT: Final = "default"
 def read_sources(document: Document) -> dict[str, str]:
     """The sources a document states, by key. Raises `ProfileError`."""
     stated = document.values.get("source", {})
-    if isinstance(stated, str):
+    if isinstance(stated, str) and stated.isprintable():
         return {DEFAULT: stated}
     if not isinstance(stated, dict):
         raise ProfileError(
@@ -39,10 +39,10 @@ def read_sources(document: Document) -> dict[str, str]:
                 "name a value of this file, or take the line out",
                 key=f"source.{key}",
             )
-        if not isinstance(text, str):
+        if not isinstance(text, str) or not text.isprintable():
             raise ProfileError(
                 document.file,
-                f"{quoted(text)} is not a text",
+                f"{quoted(text)} is not a line of text",
                 'name a page or a paper, or write "ours"',
                 key=f"source.{key}",
             )

@@ -241,6 +241,27 @@ def test_a_nat_gives_ports_of_its_own_and_good_checksums(make: Make, family: int
 
 
 @FAMILIES
+def test_behind_a_nat_a_closed_port_is_told_to_whoever_asked(make: Make, family: int) -> None:
+    bed = make(Profile(name="nat", nat=Nat()))
+    with bound(bed.server, family) as server, bound(bed.client, family) as client:
+        client.connect(server.getsockname())
+        server.close()
+        client.send(b"anybody?")
+        client.settimeout(2)
+        with pytest.raises(ConnectionRefusedError):
+            client.recv(9)
+    with bound(bed.server, family) as server, bound(bed.client, family) as client:
+        client.sendto(b"call me back", server.getsockname())
+        _, seen = server.recvfrom(99)
+        client.close()
+        server.connect(seen)
+        server.send(b"hello?")
+        server.settimeout(2)
+        with pytest.raises(ConnectionRefusedError):
+            server.recv(9)
+
+
+@FAMILIES
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
@@ -315,6 +336,17 @@ def test_what_the_emulator_did_not_fetch_is_counted(make: Make) -> None:
     assert told.unread > 0
     assert told.path.up.offered + told.unread == sent
     assert told.behind > 0.01 or told.path.up.offered <= 64
+
+
+def test_a_packet_that_waited_for_a_stopped_emulator_is_told(make: Make) -> None:
+    bed = make(CLEAR)
+    with bound(bed.server, socket.AF_INET) as server, bound(bed.client, socket.AF_INET) as client:
+        os.kill(bed.emulator_pid, signal.SIGSTOP)
+        client.sendto(b"late", server.getsockname())
+        time.sleep(0.1)
+        os.kill(bed.emulator_pid, signal.SIGCONT)
+        assert server.recv(9) == b"late"
+    assert bed.tally().behind > 0.08
 
 
 def test_beds_side_by_side_leave_nothing(make: Make) -> None:

@@ -33,6 +33,12 @@ def test_an_unknown_name_gets_the_nearest() -> None:
     assert "mean" not in refused(Catalogue(), "qqqqqqqq")
 
 
+def test_a_name_that_no_file_can_have(tmp_path: Path) -> None:
+    (tmp_path / "long.toml").write_text(f'extends = "{"x" * 300}"')
+    assert "there is no profile of this name" in refused(Catalogue(tmp_path), "y" * 300)
+    assert "extends: there is no profile" in refused(Catalogue(tmp_path), "long")
+
+
 def test_a_user_s_folder_goes_before_the_built_in_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

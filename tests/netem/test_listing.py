@@ -55,6 +55,21 @@ def test_the_users_own_profiles(tmp_path: Path) -> None:
     assert "both   duplicate 1 %" in shown(*arguments, "mine")
 
 
+def test_one_that_is_none_hides_no_other(tmp_path: Path) -> None:
+    (tmp_path / "a-broken.toml").write_text("broken = [")
+    (tmp_path / "mine.toml").write_text('summary = "my own"\n')
+    (tmp_path / "nowhere.toml").symlink_to("/no/such/file")
+    result = CliRunner().invoke(list_profiles, ["--profiles", str(tmp_path)], standalone_mode=False)
+    assert result.return_value == 2
+    listed = [line.split()[0] for line in result.stdout.splitlines()]
+    assert listed == sorted([*NAMES, "mine"])
+    said = result.stderr.splitlines()
+    assert [line.split(": ")[1] for line in said] == [
+        str(tmp_path / "a-broken.toml"),
+        str(tmp_path / "nowhere.toml"),
+    ]
+
+
 def test_a_nonsense_profile_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text('summary = "bad"\n[both]\ndely = "3ms"\n')
     bad = str(tmp_path / "bad.toml")

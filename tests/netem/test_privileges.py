@@ -258,3 +258,33 @@ def test_a_command_beside_a_relay_hears_signals_and_dies_with_it(outer: Outer) -
     run.kill()
     run.communicate()
     assert eventually(lambda: not outer.survivors())
+
+
+def test_what_a_command_beside_a_relay_leaves_behind_ends_with_it(outer: Outer) -> None:
+    """Where the system lets us contain it, as it lets root."""
+    daemons = "setsid sleep 60 & (setsid sh -c 'trap \"\" TERM; sleep 60' &) ; echo ready"
+    relay = ["--server", "127.0.0.1:9"]
+    done = outer.netem("run", "clear", *relay, "--", "sh", "-c", f"{daemons}; exit 4")
+    assert done.returncode == 4
+    assert "not contained" not in done.stderr
+    assert outer.survivors() == []
+    run = outer.start("run", "clear", *relay, "--", "sh", "-c", f"{daemons}; sleep 60")
+    assert run.stdout is not None
+    assert run.stdout.readline() == b"ready\n"
+    run.kill()
+    run.communicate()
+    assert eventually(lambda: not outer.survivors())
+
+
+def test_a_command_that_cannot_be_contained_is_said_to_be(outer: Outer) -> None:
+    relay = ["--server", "127.0.0.1:9"]
+    done = outer.netem("run", "clear", *relay, "--", "sh", "-c", "exit 4", before=PLAIN_USER)
+    assert done.returncode == 4
+    assert "not contained: what the command leaves behind goes on" in done.stderr
+
+
+def test_a_relay_tells_of_nobody_there(outer: Outer) -> None:
+    ask = ASK_RELAY.replace("print(s.recv(99).decode())", "import time; time.sleep(0.1)")
+    done = outer.netem("run", "clear", "--server", "127.0.0.1:9", "--", sys.executable, "-c", ask)
+    assert done.returncode == 9
+    assert "ICMP errors from the server's side; is anybody there?" in done.stderr

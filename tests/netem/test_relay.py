@@ -304,3 +304,26 @@ def test_a_port_that_is_taken_is_named() -> None:
         address = taken.getsockname()
         with pytest.raises(NetemError, match=f"port {address[1]}: Address already in use"):
             Relay(CLEAN, 1, ("127.0.0.1", 9), address)
+
+
+def test_what_a_socket_had_no_room_for_is_told(echo: Echo) -> None:
+    relay = relay_to(echo, CLEAN)
+    sent = 5_000
+    with udp(relay.address[0]) as client:
+        # Before anybody reads.
+        for _ in range(sent):
+            client.sendto(bytes(1000), relay.address)
+        with relay:
+            assert settled(relay).up.link.offered > 0
+            told = relay.bed_tally()
+    assert told.unread > 0
+    assert told.path.up.link.offered + told.unread == sent
+
+
+def test_the_lateness_of_a_relay_is_told(echo: Echo) -> None:
+    with relay_to(echo, Profile(name="p", up=Conditions(delay=0.01))) as relay:
+        with through(relay, b"hello") as client:
+            assert client.recv(100) == b"hello"
+        told = relay.bed_tally().lateness
+    assert told.count == 2
+    assert 0 < told.p50 <= told.max

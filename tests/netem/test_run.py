@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -74,6 +75,8 @@ def test_a_command_that_is_no_program(outer: Outer, tmp_path: Path) -> None:
         (("loss5", "--server", "h:99999", "--", "true"), "is no HOST:PORT"),
         (("loss5", "--server", "h:1", "--serve", "x", "--", "true"), "need a network apart"),
         (("loss5", "--ready", "80", "--", "true"), "CMD of --serve"),
+        (("loss5", "--congestion", "reno\nlink del lo", "--", "true"), "is no congestion control"),
+        (("loss5", "--serve", "x", "--ready-within", "nan", "--", "true"), "no number of seconds"),
         (("loss5", "--seed", "-1", "--", "true"), "--seed"),
         (("loss5", "--json", "/no/such/folder/x", "--", "true"), "No such file or directory"),
     ],
@@ -155,7 +158,7 @@ def test_localhost_in_the_callers_network(outer: Outer) -> None:
 @pytest.mark.parametrize(
     ("serve", "words"),
     [
-        ("exit 3", "The server ended with status 3 before it listened."),
+        ("exit 3", "The server ended with status 3 before it listened; CMD has to stay in"),
         ("sleep 60", "did not open any port within 0.4 s"),
         ("no-such-server", "ended with status 127"),
     ],
@@ -165,6 +168,33 @@ def test_a_server_that_does_not_come_up(outer: Outer, serve: str, words: str) ->
     assert done.returncode == 125
     assert words in done.stderr
     assert outer.survivors() == []
+
+
+def test_a_server_on_another_port(outer: Outer) -> None:
+    serve = f"exec {sys.executable} -m http.server 8000"
+    done = outer.netem(
+        *("run", "clear", "--ready-within", "1", "--ready", "8001", "--serve", serve, "--", "true")
+    )
+    assert done.returncode == 125
+    assert "did not open port 8001, but 8000, within 1 s;" in done.stderr
+
+
+def test_a_server_that_ends_before_the_command_is_told(outer: Outer, tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    serve = f"{sys.executable} -m http.server 8000 & read line <{tmp_path}/fifo; exit 4"
+    (tmp_path / "end").write_text(
+        f"echo end >{tmp_path}/fifo; "
+        "while curl -s http://$NETEM_SERVER:8000/ >/dev/null; do :; done; sleep 0.2; exit 7"
+    )
+    os.mkfifo(tmp_path / "fifo")
+    done = outer.netem(
+        *("run", "clear", "--ready", "8000", "--serve", serve, "--json", str(report), "--"),
+        *("sh", str(tmp_path / "end")),
+    )
+    assert done.returncode == 7
+    said = "warning: the server had ended before the command did, with status 4"
+    assert done.stderr.endswith(f"netem: {said}\n")
+    assert json.loads(report.read_text())["notes"] == [said]
 
 
 def test_a_server_may_write_something_down_at_the_end(outer: Outer, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import sys
 import termios
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -148,6 +149,20 @@ def test_the_key_reaches_the_command_once(shell: Terminal) -> None:
     assert said.count("got INT\r\n") == 1
     shell.type("echo status=$? alive\n")
     shell.wait_for("status=5 alive")
+
+
+@pytest.mark.parametrize("to", ["-$!", "$!"], ids=["group", "run"])
+def test_a_signal_of_a_program_at_a_terminal_reaches_the_command_once(
+    shell: Terminal, tmp_path: Path, to: str
+) -> None:
+    script = tmp_path / "script"
+    script.write_text(COUNTING.replace("-lt 100", "-lt 12"))
+    shell.type(f"{RUN} sh {script} &\n")
+    shell.wait_for("\nready\r\n")
+    shell.type(f"kill -TERM {to}; wait $!; echo status=$?\n")
+    said = shell.wait_for(r"status=\d+\r\n")
+    assert said.count("got TERM\r\n") == 1
+    assert "status=0\r\n" in said
 
 
 def test_the_second_key_kills(outer: Outer, shell: Terminal) -> None:

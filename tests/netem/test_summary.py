@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from netem.cli.summary import LATE, Outcome, as_json, as_lines, expectations
+from netem.cli.summary import LATE, SPIKE, Outcome, as_json, as_lines, expectations
 from netem.drivers.report import BedTally, Lateness
 from netem.link.tally import PathTally, Tally, WayTally
 from netem.profile import (
@@ -32,7 +32,7 @@ LINES = (
     " down: 0 packets; 0 lost (none to judge by, set 5 %)",
     "       delay unknown: nothing was delivered "
     "(set 30 ms, normal jitter 5 ms, and the wait at 1 Mbit/s)",
-    "emulator: p50 0.10 ms, p99 1.00 ms late",
+    "emulator: p50 0.10 ms, p99 1.00 ms, at most 5.00 ms late",
 )
 
 
@@ -47,7 +47,7 @@ def outcome(
 ) -> Outcome:
     tally = BedTally(
         path=PathTally(up=up or WayTally(link=PASSED), down=WayTally(link=Tally())),
-        lateness=lateness or Lateness(count=1, p50=1e-4, p99=1e-3, max=0.1, mean=0.001),
+        lateness=lateness or Lateness(count=1, p50=1e-4, p99=1e-3, max=0.005, mean=0.001),
         behind=behind,
         unread=unread,
         write_errors=write_errors,
@@ -79,7 +79,7 @@ def test_every_fate_is_named() -> None:
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        (outcome(behind=LATE * 2), "the emulator itself was up to 4.0 ms late"),
+        (outcome(behind=LATE * 4), "the emulator itself was up to 8.0 ms late"),
         (outcome(unread=3), "3 packets were lost by the bed, not by the profile"),
         (outcome(write_errors=1), "1 packet was not taken by the receiver's device"),
     ],
@@ -92,10 +92,16 @@ def test_figures_of_the_machine_are_told_apart(said: Outcome, words: str) -> Non
 
 
 def test_a_late_emulator_is_told() -> None:
-    late = Lateness(count=9, p50=0.001, p99=0.003, max=0.1, mean=0.001)
+    late = Lateness(count=9, p50=0.001, p99=0.003, max=0.004, mean=0.001)
     said = list(as_lines(outcome(lateness=late, unscheduled="Operation not permitted")))
     assert "at normal priority (Operation not permitted)" in said[-2]
-    assert said[-1].startswith("warning: the emulator itself was up to 3.0 ms late")
+    assert said[-1].startswith("warning: the emulator itself was up to 4.0 ms late")
+
+
+def test_one_very_late_packet_among_many_is_told() -> None:
+    late = Lateness(count=9_999, p50=0.0001, p99=0.0002, max=SPIKE * 2, mean=0.0001)
+    said = list(as_lines(outcome(lateness=late)))
+    assert said[-1].startswith("warning: the emulator itself was up to 20.0 ms late")
 
 
 def test_what_overflowed_is_told() -> None:
@@ -135,3 +141,28 @@ def test_a_trace_is_named() -> None:
     assert "and the wait for drive.trace" in text
     assert "emulator" not in text
     assert text.endswith("a note")
+
+
+def test_what_the_driver_cannot_count_is_no_zero() -> None:
+    side = Conditions(delay=0.03, loss=RandomLoss(rate=0.05), duplicate=0.01)
+    tally = BedTally(
+        path=PathTally(
+            up=WayTally(link=Tally(offered=9, delivered=9)), down=WayTally(link=Tally())
+        ),
+        uncounted=("delay", "duplicated", "corrupted"),
+    )
+    said = Outcome(
+        profile=Profile(name="mine", up=side),
+        seed=1,
+        driver="tc",
+        status=0,
+        seconds=1.0,
+        tally=tally,
+    )
+    lines = list(as_lines(said))
+    assert lines[1] == (
+        "   up: 9 packets; 0 lost (0.00 %, set 5 %); duplicated: not counted (set 1 %)"
+    )
+    assert lines[2] == "       delay not measured (set 30 ms)"
+    measured = as_json(said)["measured"]
+    assert measured == {"up": {"delay": None, "offered": 9}, "down": {"delay": None, "offered": 0}}

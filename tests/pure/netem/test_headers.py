@@ -4,9 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netem.link import Endpoint, Flow, read_flow, with_client_port
-from netem.profile import Way
-from tests.pure.netem.ip import V4, V6, ipv4, ipv6, segment, tcp, udp, zero_sum
+from netem.link import (
+    Endpoint,
+    Flow,
+    QuotedFlow,
+    icmp_error,
+    read_flow,
+    with_client_port,
+)
+from netem.profile import Answer, Way
+from tests.pure.netem.ip import V4, V6, ipv4, ipv6, pseudo, segment, tcp, udp, zero_sum
 
 PORTS = st.integers(0, 65_535)
 FIRST_FRAGMENT = 0x2000
@@ -137,3 +144,64 @@ def test_a_computed_zero_is_sent_as_ones_over_udp_and_as_zero_over_tcp() -> None
     assert b"\0\0" not in udps
     assert b"\xff\xff" in udps
     assert b"\0\0" in tcps
+
+
+# ICMP errors
+
+
+def about(offending: bytes) -> bytes:
+    error = icmp_error(offending, Answer.REJECT)
+    assert error is not None
+    return error
+
+
+def icmp(error: bytes) -> bytes:
+    """What its checksum is of."""
+    return (
+        error[20:] if error[0] >> 4 == 4 else pseudo(V6[1], V6[0], 58, len(error) - 40) + error[40:]
+    )
+
+
+@pytest.mark.parametrize("version", [4, 6])
+@pytest.mark.parametrize("protocol", [17, 6])
+@given(port=PORTS, data=st.binary(max_size=9), way=st.sampled_from(Way))
+def test_an_icmp_error_has_the_flow_that_it_quotes(
+    version: int, protocol: int, port: int, data: bytes, way: Way
+) -> None:
+    error = about(packet(version, protocol, way, data))
+    flow = read_flow(error, way.back)
+    assert flow == Flow(protocol, *ends(version))
+    assert isinstance(flow, QuotedFlow)
+    after = with_client_port(error, way.back, port)
+    # As if the packet with the other port had been answered.
+    quoted = with_client_port(packet(version, protocol, way, data), way, port)
+    assert after[-len(quoted) :] == quoted
+    changed = read_flow(after, way.back)
+    assert changed is not None
+    assert changed.client.port == port
+    if way is Way.UP:
+        assert zero_sum(icmp(after))
+    wrong = error[:-1] + bytes([error[-1] ^ 1])
+    assert not data or not zero_sum(icmp(with_client_port(wrong, way.back, port)))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        about(ipv4(INNER))[:27],
+        about(ipv4(INNER))[:40],
+        about(ipv6(INNER6))[:47],
+        about(ipv6(INNER6))[:60],
+        # Echoes, and an error about an error, as deep as can be.
+        ipv4(b"\x08" + bytes(7) + ipv4(INNER), 1),
+        ipv6(b"\x80" + bytes(7) + ipv6(INNER6), 58),
+        (about(ipv4(INNER))[:28]) * 2000,
+        # Fragments of an error.
+        ipv4(about(ipv4(INNER))[20:], 1, fragment=FIRST_FRAGMENT),
+        ipv4(about(ipv4(INNER))[20:], 1, fragment=1),
+    ],
+)
+def test_an_icmp_message_that_quotes_no_ports_has_no_flow(data: bytes) -> None:
+    for way in Way:
+        assert read_flow(data, way) is None
+        assert with_client_port(data, way, 7) == data

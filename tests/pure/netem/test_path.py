@@ -2,7 +2,7 @@
 
 import pytest
 
-from netem.link import TOO_BIG, Endpoint, Flow, Packet, Path, Refusal
+from netem.link import TOO_BIG, Endpoint, Flow, Packet, Path, QuotedFlow, Refusal
 from netem.link.firewall import MAX_FLOWS, FirstPackets
 from netem.link.nat import MAX_BINDINGS, Translation
 from netem.profile import (
@@ -223,6 +223,33 @@ def test_a_flow_has_a_port_outside_until_the_nat_rebinds() -> None:
     path.offer(Way.DOWN, packet(flow=seen[23]), 133.0)
     assert path.tally().down.unbound == 2
     assert path.tally().rebindings == 3
+
+
+def test_an_icmp_error_finds_the_flow_that_it_is_about_and_keeps_none() -> None:
+    block = Block(answer=Answer.DROP, first_packets=1)
+    path = Path(Profile(name="p", nat=Nat(idle=10.0), block=block), 1, 0.0)
+    inside = QuotedFlow(*FLOW)
+    # Nothing is bound: the client cannot have got what it complains of.
+    path.offer(Way.UP, packet(flow=inside), 0.0)
+    assert (path.tally().up.unbound, path.pop_due(0.0)) == (1, [])
+    path.offer(Way.UP, packet(), 1.0)
+    ((_, out),) = path.pop_due(1.0)
+    assert out.flow is not None
+    outside = QuotedFlow(*out.flow)
+    for now in (2.0, 10.9):
+        path.offer(Way.DOWN, packet(flow=outside), now)
+        path.offer(Way.UP, packet(flow=inside), now)
+        assert path.pop_due(now) == [
+            (Way.UP, packet(flow=outside)),
+            (Way.DOWN, packet(flow=inside)),
+        ]
+    path.offer(Way.DOWN, packet(flow=outside), 11.0)
+    assert path.pop_due(11.0) == []
+    assert (path.tally().down.unbound, path.tally().up.blocked) == (1, 0)
+    # Without a NAT it passes as any other.
+    plain = Path(Profile(name="p", block=block), 1, 0.0)
+    plain.offer(Way.UP, packet(flow=inside), 0.0)
+    assert plain.pop_due(0.0) == [(Way.UP, packet(flow=inside))]
 
 
 def test_who_only_listens_is_unbound_by_a_rebinding() -> None:

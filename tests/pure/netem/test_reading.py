@@ -238,7 +238,9 @@ MISTAKES = {
     "[both]\ndely = 1": 'both.dely: there is no such key (did you mean "delay"?); [both] takes',
     "[udp]\nqqqq = 1": "udp.qqqq: there is no such key; [udp] takes block,",
     "both = 3": "mine.toml: both: 3 is not a table; write [both] on a line",
-    "summary = 3": "summary: 3 is not a text",
+    "summary = 3": "summary: 3 is not a line of text",
+    'summary = "a\\u001b[31m"': 'summary: "a\\x1b[31m" is not a line of text',
+    'source = "a\\nb"': 'source: "a\\nb" names no source',
     # extends
     "extends = 3": 'extends: 3 is not the name of a profile; write one, as in extends = "4g"',
     "extends = 'circle'": "extends itself in a circle: circle -> circle2 -> circle",
@@ -249,7 +251,8 @@ MISTAKES = {
     "[both]\ndelay='1ms'\n[source]\ndelai='x'": (
         'source.delai: this file gives no such value (did you mean "delay"?)'
     ),
-    "[both]\ndelay='1ms'\n[source]\ndelay=3": "source.delay: 3 is not a text",
+    "[both]\ndelay='1ms'\n[source]\ndelay=3": "source.delay: 3 is not a line of text",
+    "[both]\ndelay='1ms'\n[source]\ndelay=\"a\\nb\"": 'source.delay: "a\\nb" is not a line of text',
     "both = 3\n[source]\nq='x'": "source.q: this file gives no such value",
     # quantities
     "[both]\ndelay = 30": 'both.delay: 30 has no unit; give it a unit, as in "30ms" (us, ms, s)',
