@@ -27,7 +27,7 @@ def plan(
 
     `udp_port` is the server's port, in place of the profile's. Both directions leave by another
     device of a router, so both are shaped where they leave, behind nft's forward hook: the same
-    order as in a `Link`, but that the bottleneck comes after the delay.
+    order as in a `Path`.
     """
     apply: list[Command] = []
     undo: list[Command] = []
