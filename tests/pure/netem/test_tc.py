@@ -287,6 +287,15 @@ def test_what_tc_cannot_do_is_named_with_who_can() -> None:
     assert all("driver" in text for text in made.cannot)
 
 
+def test_a_jitter_that_netem_would_cut_off_is_named() -> None:
+    made = [
+        plan(Profile(name="mine", up=Conditions(delay=9.0, jitter=Jitter(spread=spread))), ROUTER)
+        for spread in (2.1, 2.2)
+    ]
+    assert [len(each.cannot) for each in made] == [0, 1]
+    assert made[1].cannot[0].startswith("up.jitter: netem's ends at 2.147 s")
+
+
 def test_printed_is_what_an_engineer_would_type() -> None:
     profile = Profile(
         name="mine",
