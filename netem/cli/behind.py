@@ -10,7 +10,7 @@ import click
 
 from netem.cli.choosing import make_bed
 from netem.cli.conducting import SignalWatch, conduct
-from netem.cli.request import Request, ServeOrder
+from netem.cli.request import BY_KERNEL, Request, ServeOrder
 from netem.cli.serving import InterruptedWaitError, end_server, wait_until_ready
 from netem.cli.summary import Outcome
 from netem.cli.terminal import kept_terminal
@@ -24,6 +24,8 @@ from netem.kernel.power import ensure_power
 __all__ = ["run_behind_bed"]
 
 SHELL: Final = "/bin/sh"
+
+NO_SEED: Final = "the kernel draws without a seed: the same fates never come twice"
 
 Report = Callable[[Outcome], None]
 
@@ -61,6 +63,7 @@ def run_behind_bed(request: Request, report: Report) -> int:
                 status=status,
                 seconds=seconds,
                 tally=bed.tally(),
+                notes=(NO_SEED,) if driver in BY_KERNEL else (),
             )
         )
         return status

@@ -20,6 +20,7 @@ __all__ = [
     "queue_counts",
     "rule_counts",
     "run_line",
+    "transmitted",
 ]
 
 _PACKAGE = {"tc": "iproute2", "ip": "iproute2", "nft": "nftables"}
@@ -124,3 +125,13 @@ def rule_counts(listed: dict[str, Any]) -> dict[str, int]:
                 comment = rule.get("comment", "")
                 counts[comment] = counts.get(comment, 0) + int(part["counter"]["packets"])
     return counts
+
+
+def transmitted(table: str, device: str) -> int:
+    """Packets that left a device, by what /proc/net/dev says."""
+    for line in table.splitlines():
+        name, colon, counters = line.partition(":")
+        if colon and name.strip() == device:
+            # proc(5): receive has eight columns; of transmit: bytes packets
+            return int(counters.split()[9])
+    return 0
