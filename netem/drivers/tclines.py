@@ -35,15 +35,18 @@ def run_line(namespace: Namespace, command: Command) -> str:
         raise ImpairmentError(
             f"There is no `{name}` here: install {_PACKAGE[name]}, or use the tun driver."
         )
-    with namespace.entered():
-        done = subprocess.run(
-            [tool, *command[1:]],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=PATIENCE,
-            env={**os.environ, "LC_ALL": "C"},
-        )
+    try:
+        with namespace.entered():
+            done = subprocess.run(
+                [tool, *command[1:]],
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=PATIENCE,
+                env={**os.environ, "LC_ALL": "C"},
+            )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ImpairmentError(f"`{shell(command)}` failed: {error}.") from None
     if done.returncode != 0:
         raise ImpairmentError(_refusal(command, done.stderr))
     return done.stdout

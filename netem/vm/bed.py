@@ -11,6 +11,7 @@ from typing import Final, Self
 from netem.drivers.report import BedTally, Lateness
 from netem.drivers.tclines import counts_of, rule_counts, transmitted
 from netem.errors import ImpairmentError
+from netem.kernel.interfaces import transmit_drops
 from netem.link.tally import PathTally, Tally, WayTally
 from netem.profile.conditions import Profile, Way
 from netem.tc import HANDLE, TABLE, Command, Ends, Hop, plan, shell
@@ -33,6 +34,7 @@ class VmBed:
         self._lines: tuple[Command, ...] = ()
         self._undo: tuple[Command, ...] = ()
         self._sent_before = dict.fromkeys(Way, 0)
+        self._dropped_before = 0
         self._final: BedTally | None = None
         with contextlib.ExitStack() as undo:
             self.client, client_tap = make_host(0, congestion)
@@ -64,12 +66,12 @@ class VmBed:
             self._tell("\n".join(f"{shell(line)} || true" for line in lines.undo))
             raise
         self._lines, self._undo = lines.apply, lines.undo
-        self._sent_before = self._sent()
+        self._count_anew()
 
     def restart(self) -> None:
         """Take the lines back and run them again: what is under way is gone."""
         self._run(self._undo + self._lines)
-        self._sent_before = self._sent()
+        self._count_anew()
 
     def check(self) -> None:
         """ImpairmentError if the machine no longer answers, or lost its qdiscs."""
@@ -86,7 +88,17 @@ class VmBed:
         if any(line[0] == "nft" for line in self._lines):
             counts = rule_counts(json.loads(self._tell(f"nft -j list table inet {TABLE}")))
         up, down = (self._way(way, counts) for way in Way)
-        return BedTally(path=PathTally(up=up, down=down), lateness=Lateness())
+        return BedTally(
+            path=PathTally(up=up, down=down),
+            lateness=Lateness(),
+            unread=self._dropped() - self._dropped_before,
+        )
+
+    def _dropped(self) -> int:
+        """By the hosts' own devices, because the emulated processor was too slow."""
+        return sum(
+            transmit_drops(host.namespace, host.interface) for host in (self.client, self.server)
+        )
 
     def _way(self, way: Way, counts: dict[str, int]) -> WayTally:
         device = _HOP.leaves_by(way)
@@ -108,6 +120,10 @@ class VmBed:
             policed=counts.get(f"policed {way}", 0),
             too_big=counts.get(f"too big {way}", 0),
         )
+
+    def _count_anew(self) -> None:
+        self._sent_before = self._sent()
+        self._dropped_before = self._dropped()
 
     def _sent(self) -> dict[Way, int]:
         """Packets that left the machine, for a direction without a qdisc to count them."""
