@@ -8,7 +8,7 @@ from typing import Final
 
 from netem.cli.choosing import make_bed
 from netem.cli.conducting import SignalWatch, conduct
-from netem.cli.request import Request, ServeOrder
+from netem.cli.request import BY_KERNEL, Request, ServeOrder
 from netem.cli.serving import InterruptedWaitError, end_server, wait_until_ready
 from netem.cli.streams import say
 from netem.cli.summary import Outcome
@@ -24,9 +24,7 @@ __all__ = ["run_behind_bed"]
 
 SHELL: Final = "/bin/sh"
 
-WITHOUT_SEED: Final = {
-    "tc": ("the kernel's netem draws without the seed: it never repeats itself",)
-}
+NO_SEED: Final = "the kernel draws without a seed: the same fates never come twice"
 
 Report = Callable[[Outcome], None]
 
@@ -64,7 +62,7 @@ def run_behind_bed(request: Request, report: Report) -> int:
                 status=status,
                 seconds=seconds,
                 tally=bed.tally(),
-                notes=(*run.notes(), *WITHOUT_SEED.get(driver, ())),
+                notes=(*run.notes(), *((NO_SEED,) if driver in BY_KERNEL else ())),
             )
         )
         return status

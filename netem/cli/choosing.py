@@ -10,11 +10,12 @@ from netem.drivers.veth import VethBed
 from netem.errors import ImpairmentError
 from netem.kernel.namespaces import Namespace
 from netem.profile import Profile
+from netem.vm.bed import VmBed
 
 __all__ = ["AUTO", "make_bed"]
 
 AUTO: Final = ("tun", "veth")
-"""In this order. Never tc, which knows no seed, and never a relay, which knows no TCP."""
+"""In this order. Never tc or vm, which know no seed, and never a relay, which knows no TCP."""
 
 
 def make_bed(
@@ -33,13 +34,20 @@ def make_bed(
             raise ImpairmentError("--localhost crosses no router; use tun or veth.")
         return TcBed(profile, server=server, congestion=congestion)
 
+    def vm() -> Bed:
+        if localhost:
+            raise ImpairmentError("--localhost crosses no router; use tun or veth.")
+        if server is not None:
+            raise ImpairmentError("The machine has networks of its own on both sides: add --serve.")
+        return VmBed(profile, congestion=congestion)
+
     def tun() -> Bed:
         return TunBed(profile, seed, server=server, congestion=congestion, localhost=localhost)
 
     def veth() -> Bed:
         return VethBed(profile, seed, server=server, congestion=congestion, localhost=localhost)
 
-    beds: dict[str, Callable[[], Bed]] = {"tun": tun, "veth": veth, "tc": tc}
+    beds: dict[str, Callable[[], Bed]] = {"tun": tun, "veth": veth, "tc": tc, "vm": vm}
     reasons = []
     for name in AUTO if driver == "auto" else [driver]:
         try:

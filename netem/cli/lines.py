@@ -1,15 +1,18 @@
 """`lines`: a profile in the kernel's own words, to read, to keep, to run where you choose."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from netem.catalogue import Catalogue
 from netem.cli.listing import profiles_option
+from netem.drivers.addresses import Subnet
+from netem.drivers.tc import HOP
 from netem.profile import Profile
-from netem.tc import Hop, plan, printed, shell
+from netem.tc import Ends, Hop, plan, printed, shell
 
-__all__ = ["lines_command"]
+__all__ = ["lines_command", "print_router"]
 
 HELP = """Print the tc and nft lines that do what PROFILE says.
 
@@ -50,9 +53,28 @@ def lines_command(
     made = plan(loaded, hop, udp_port=udp_port)
     for line in _texts(loaded, hop, udp_port, undo=undo):
         click.echo(line)
-    for missing in made.cannot:
+    return _said(made.cannot)
+
+
+def print_router(profile: Profile, driver: str) -> int:
+    """What the router of the tc driver would be told; the status is that of `lines`."""
+    if driver != "tc":
+        raise click.UsageError(
+            "--print shows the lines of --driver tc, and no other driver has any; for devices of "
+            f"your own: python -m netem lines {profile.name} TO_CLIENT TO_SERVER"
+        )
+    # The addresses of the first subnet: a run takes another if that one is in use.
+    net = Subnet(0)
+    ends = Ends(client=(net.client4, net.client6), server=(net.server4, net.server6))
+    for line in printed(profile, HOP, ends=ends):
+        click.echo(line)
+    return _said(plan(profile, HOP, ends=ends).cannot)
+
+
+def _said(cannot: Sequence[str]) -> int:
+    for missing in cannot:
         click.echo(f"netem: not done by these lines: {missing}", err=True)
-    return 1 if made.cannot else 0
+    return 1 if cannot else 0
 
 
 def _texts(profile: Profile, hop: Hop, udp_port: int | None, *, undo: bool) -> list[str]:

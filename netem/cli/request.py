@@ -1,10 +1,14 @@
 """What `run` was asked for."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from netem.profile import Profile
 
-__all__ = ["Request", "ServeOrder"]
+__all__ = ["BY_KERNEL", "Request", "ServeOrder"]
+
+BY_KERNEL: Final = ("tc", "vm")
+"""Drivers whose router is a kernel: it draws without a seed, and times no packet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

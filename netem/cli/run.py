@@ -12,10 +12,11 @@ import click
 
 from netem.catalogue import Catalogue
 from netem.cli.behind import run_behind_bed
+from netem.cli.lines import print_router
 from netem.cli.listing import profiles_option
 from netem.cli.relayed import run_behind_relay
 from netem.cli.reporting import reporting
-from netem.cli.request import Request, ServeOrder
+from netem.cli.request import BY_KERNEL, Request, ServeOrder
 from netem.cli.streams import say
 from netem.kernel.contained import NOT_EXECUTABLE, NOT_FOUND
 
@@ -72,7 +73,7 @@ class _Word(click.ParamType[str]):
 @click.option("--seed", type=click.IntRange(0), help="The same seed, the same fates; else random.")
 @click.option(
     "--driver",
-    type=click.Choice(["auto", "tun", "veth", "tc", "relay"]),
+    type=click.Choice(["auto", "tun", "veth", "tc", "vm", "relay"]),
     default="auto",
     show_default=True,
     help="auto: the best that is possible here.",
@@ -105,8 +106,9 @@ class _Word(click.ParamType[str]):
 @click.option(
     "--json", "json_file", type=click.Path(path_type=Path), help="Write the summary here."
 )
+@click.option("--print", "print_lines", is_flag=True, help="With tc: its lines, and run nothing.")
 @click.argument("profile")
-@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def run(
     profiles: Path | None,
     seed: int | None,
@@ -119,6 +121,7 @@ def run(
     udp_port: int | None,
     congestion: str,
     json_file: Path | None,
+    print_lines: bool,
     profile: str,
     command: tuple[str, ...],
 ) -> int:
@@ -126,6 +129,10 @@ def run(
     loaded = Catalogue.from_environment(profiles).load(profile)
     if udp_port is not None:
         loaded = replace(loaded, udp_port=udp_port)
+    if print_lines:
+        return print_router(loaded, driver)
+    if not command:
+        raise click.UsageError("Missing argument 'COMMAND...'.")
     _check_together(driver, server, serve, localhost, ready)
     absent = _status_if_absent(command[0])
     if absent:
@@ -165,6 +172,13 @@ def _check_together(
         raise click.UsageError("--server goes with --driver relay alone.")
     if relay and (serve is not None or localhost):
         raise click.UsageError("--serve and --localhost need a network apart, not a relay.")
+    if driver == "vm" and serve is None:
+        raise click.UsageError(
+            "--driver vm has networks of its own on both sides; "
+            "start the server in one of them, with --serve CMD."
+        )
+    if driver in BY_KERNEL and localhost:
+        raise click.UsageError("--localhost crosses no router; use --driver tun or veth.")
     if ready is not None and serve is None:
         raise click.UsageError("--ready says when the CMD of --serve is there, and there is none.")
 

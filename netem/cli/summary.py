@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Final
 
+from netem.cli.request import BY_KERNEL
 from netem.drivers.report import BedTally
 from netem.link.tally import WayTally
 from netem.profile import Conditions, Fades, GilbertElliott, Profile, RandomLoss, Rate, Way
@@ -114,8 +115,10 @@ def expectations(conditions: Conditions) -> dict[str, float]:
     return expected
 
 
-def mean_delay(tally: WayTally, outcome: Outcome) -> float:
-    """As it was, with the emulator's own lateness."""
+def mean_delay(tally: WayTally, outcome: Outcome) -> float | None:
+    """As it was, with the emulator's own lateness; None where nobody looked at the clock."""
+    if outcome.driver in BY_KERNEL:
+        return None
     return tally.link.mean_delay + outcome.tally.lateness.mean
 
 
@@ -138,7 +141,10 @@ def _delay(tally: WayTally, outcome: Outcome, way: Way) -> str:
         return f"delay not measured ({setting})"
     if not tally.link.delivered:
         return f"delay unknown: nothing was delivered ({setting})"
-    return f"delay {1e3 * mean_delay(tally, outcome):.2f} ms on average ({setting})"
+    found = mean_delay(tally, outcome)
+    if found is None:
+        return f"delay not measured: the kernel times no packet ({setting})"
+    return f"delay {1e3 * found:.2f} ms on average ({setting})"
 
 
 def _machinery(tally: BedTally) -> Iterator[str]:

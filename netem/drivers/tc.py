@@ -1,13 +1,14 @@
 """Two hosts joined by a router on which the kernel's own netem, tbf and nft do the profile."""
 
 import contextlib
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 from netem.drivers.addresses import Claim
 from netem.drivers.bed import Host
 from netem.drivers.report import BedTally, Lateness
-from netem.drivers.tclines import firewall_counts, has_our_root, queue_counts, run_line
+from netem.drivers.tclines import firewall_counts, has_our_root, queue_counts, run_line, transmitted
 from netem.errors import ImpairmentError
 from netem.kernel.interfaces import configure, has_ipv6, make_veth, offloads_off, set_sysctl
 from netem.kernel.namespaces import Namespace
@@ -15,7 +16,7 @@ from netem.link.tally import PathTally, Tally, WayTally
 from netem.profile.conditions import Profile, Way
 from netem.tc import HANDLE, Command, Ends, Hop, plan
 
-__all__ = ["TcBed", "netem_refusal"]
+__all__ = ["HOP", "TcBed", "netem_refusal"]
 
 CLIENT_DEVICE: Final = "netem0"
 HOP: Final = Hop(to_client="client", to_server="server")
@@ -179,7 +180,9 @@ class TcBed:
 
     def _sent(self) -> dict[Way, int]:
         """Packets that left the router, for a direction without a qdisc to count them."""
-        return {way: _transmitted(self.router, HOP.leaves_by(way) or "") for way in Way}
+        with self.router.entered():
+            table = Path("/proc/thread-self/net/dev").read_text(encoding="ascii")
+        return {way: transmitted(table, HOP.leaves_by(way) or "") for way in Way}
 
     def _end_programs(self) -> None:
         self.client.end_programs()
@@ -237,13 +240,3 @@ def _quiet(device: str, address: str) -> list[str]:
 
 def _at(device: str, name: str) -> str:
     return f"lladdr {_MAC[name]} nud permanent dev {device}"
-
-
-def _transmitted(namespace: Namespace, device: str) -> int:
-    with namespace.entered(), open("/proc/thread-self/net/dev", encoding="ascii") as file:
-        for line in file:
-            name, colon, counters = line.partition(":")
-            if colon and name.strip() == device:
-                # proc(5): receive has eight columns; of transmit: bytes packets
-                return int(counters.split()[9])
-    return 0

@@ -20,6 +20,7 @@ __all__ = [
     "queue_counts",
     "rule_counts",
     "run_line",
+    "transmitted",
 ]
 
 _PACKAGE = {"tc": "iproute2", "ip": "iproute2", "nft": "nftables"}
@@ -34,15 +35,18 @@ def run_line(namespace: Namespace, command: Command) -> str:
         raise ImpairmentError(
             f"There is no `{name}` here: install {_PACKAGE[name]}, or use the tun driver."
         )
-    with namespace.entered():
-        done = subprocess.run(
-            [tool, *command[1:]],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=PATIENCE,
-            env={**os.environ, "LC_ALL": "C"},
-        )
+    try:
+        with namespace.entered():
+            done = subprocess.run(
+                [tool, *command[1:]],
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=PATIENCE,
+                env={**os.environ, "LC_ALL": "C"},
+            )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ImpairmentError(f"`{shell(command)}` failed: {error}.") from None
     if done.returncode != 0:
         raise ImpairmentError(_refusal(command, done.stderr))
     return done.stdout
@@ -124,3 +128,13 @@ def rule_counts(listed: dict[str, Any]) -> dict[str, int]:
                 comment = rule.get("comment", "")
                 counts[comment] = counts.get(comment, 0) + int(part["counter"]["packets"])
     return counts
+
+
+def transmitted(table: str, device: str) -> int:
+    """Packets that left a device, by what /proc/net/dev says."""
+    for line in table.splitlines():
+        name, colon, counters = line.partition(":")
+        if colon and name.strip() == device:
+            # proc(5): receive has eight columns; of transmit: bytes packets
+            return int(counters.split()[9])
+    return 0

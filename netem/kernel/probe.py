@@ -42,6 +42,7 @@ _NEEDS: Final[dict[str, tuple[str, ...]]] = {
     "tun": (*_BED, "TUN"),
     "veth": (*_BED, "veth", "packet socket"),
     "tc": ("network namespace", "ip", "tc", "veth", "sch_netem", "sch_tbf", "nftables"),
+    "vm": (*_BED, "TUN", "machine"),
 }
 
 _SHOWS: Final = {
@@ -50,6 +51,7 @@ _SHOWS: Final = {
     "tun": "everything, TCP and UDP, IPv4 and IPv6",
     "veth": "everything, TCP and UDP, IPv4 and IPv6, where TUN is refused",
     "tc": "everything, by the kernel's own netem",
+    "vm": "a real netem in a virtual machine, with --serve",
 }
 
 _WAYS_OUT: Final = {
@@ -74,6 +76,10 @@ _WAYS_OUT: Final = {
     ),
     "sch_tbf": "load it (modprobe sch_tbf), or use tun or veth, which need none",
     "nftables": "install nftables and load nf_tables, or use tun or veth, which need none",
+    "machine": (
+        "on Debian: apt-get install qemu-system-x86 busybox-static dash iproute2 nftables, then "
+        "python -m netem.vm, which downloads a kernel and does not install it"
+    ),
     "TCP cubic": "load it (modprobe tcp_cubic), or name another with --congestion",
 }
 

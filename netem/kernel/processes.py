@@ -7,7 +7,7 @@ import threading
 
 from netem.kernel.libc import prctl
 
-__all__ = ["die_with_parent", "parent_outlives_threads", "run_first", "sharpen_timers"]
+__all__ = ["PRIORITY", "die_with_parent", "parent_outlives_threads", "run_first", "sharpen_timers"]
 
 PR_SET_PDEATHSIG = 1
 PR_SET_TIMERSLACK = 29

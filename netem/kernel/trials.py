@@ -21,6 +21,7 @@ from netem.kernel.libc import CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, unshare
 from netem.kernel.namespaces import Namespace, become_root_of_own
 from netem.kernel.power import ensure_power, lacking_power
 from netem.kernel.processes import die_with_parent, run_first
+from netem.vm.packages import missing
 
 __all__ = ["TRIALS", "main"]
 
@@ -130,6 +131,12 @@ def _tool_there(name: str) -> Callable[[], None]:
     return trial
 
 
+def _machine() -> None:
+    absent = missing()
+    if absent is not None:
+        raise RefusedError(absent)
+
+
 TRIALS: Final[dict[str, Callable[[], None]]] = {
     "own network": _own_network,
     "network namespace": _network_namespace,
@@ -146,6 +153,7 @@ TRIALS: Final[dict[str, Callable[[], None]]] = {
     "ip": lambda: _tool("ip", "-json", "link"),
     "tc": _tool_there("tc"),
     "nft": _tool_there("nft"),
+    "machine": _machine,
 }
 
 

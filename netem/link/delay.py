@@ -35,7 +35,7 @@ def deviation(distribution: Distribution, draw: float) -> float:
 
 
 class Travel:
-    """Delay, jitter and reordering: from when a packet leaves the bottleneck to when it is due."""
+    """Delay, jitter and reordering: when a packet has come through, to the bottleneck if any."""
 
     def __init__(
         self, delay: float, jitter: Jitter | None, reorder: float, jitters: Draw, skips: Draw
@@ -49,19 +49,19 @@ class Travel:
         self._ordered = jitter is None or not jitter.reordering
         self._last_ordered = float("-inf")
         self.overtaking = reorder > 0.0 or not self._ordered
-        """Whether what leaves later may be due earlier."""
+        """Whether what sets out later may be due earlier."""
         self.reordered = 0
         """Packets due before one that came earlier."""
 
-    def due(self, leaves: float) -> float:
+    def due(self, now: float) -> float:
         delay = self._delay
         if self._jitter is not None:
             delay += self._jitter.spread * deviation(self._jitter.distribution, self._jitters())
             delay = max(0.0, delay)
         if self._reorder and self._skips() < self._reorder:
-            due = leaves
+            due = now
         else:
-            due = leaves + delay
+            due = now + delay
             if self._ordered:
                 # What keeps a packet keeps those behind it, as the queue of a radio link does.
                 due = self._last_ordered = max(due, self._last_ordered)

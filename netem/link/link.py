@@ -1,10 +1,11 @@
 """One direction of a path: packets go in, and come out late, out of order, twice or never.
 
-In this order: loss, fades, blackouts, bottleneck, delay and jitter, reordering, corruption,
-duplication. A router with netem and tbf has the bottleneck behind the delay, so that its queue
-smooths the jitter; and netem sends a duplicate through all of its other stages again.
+In this order: loss, fades, blackouts, delay and jitter, reordering, corruption, duplication,
+bottleneck. It is that of a router with one netem below another, so that a queue smooths the jitter
+before it; but netem sends a duplicate through all of its own stages again.
 """
 
+from netem.link.approach import Approach
 from netem.link.blackouts import Blackouts
 from netem.link.bottleneck import Narrow, bottleneck
 from netem.link.copies import Corruption
@@ -31,9 +32,6 @@ class Link:
 
     def __init__(self, conditions: Conditions, seed: int | str, started: float) -> None:
         self._filters = _filters(conditions, seed, started)
-        self._narrow: Narrow | None = None
-        if conditions.bottleneck is not None:
-            self._narrow = bottleneck(conditions.bottleneck, started)
         self._delay = conditions.delay
         self._travel: Travel | None = None
         if conditions.jitter is not None or conditions.reorder:
@@ -50,7 +48,13 @@ class Link:
         self._duplicate = conditions.duplicate
         self._duplicates = stream(seed, "duplicate")
         overtaking = self._travel is not None and self._travel.overtaking
-        self._transit = Transit(overtaking=overtaking)
+        self._narrow: Narrow | None = None
+        self._approach: Approach | None = None
+        if conditions.bottleneck is not None:
+            self._narrow = bottleneck(conditions.bottleneck, started)
+            if overtaking:
+                self._approach = Approach()
+        self._transit = Transit(overtaking=overtaking and self._narrow is None)
         self._filtered = [0, 0, 0]
         self._offered = self._delivered = self._queue_dropped = 0
         self._overflowed = self._duplicated = 0
@@ -62,14 +66,7 @@ class Link:
             if drops(now):
                 self._filtered[reason] += 1
                 return
-        leaves = now
-        if self._narrow is not None:
-            departure = self._narrow.departure(packet.size, now)
-            if departure is None:
-                self._queue_dropped += 1
-                return
-            leaves = departure
-        due = leaves + self._delay if self._travel is None else self._travel.due(leaves)
+        due = now + self._delay if self._travel is None else self._travel.due(now)
         if self._corruption is not None:
             packet = self._corruption.passes(packet)
         self._send(packet, now, due)
@@ -77,9 +74,23 @@ class Link:
             self._duplicated += 1
             self._send(packet, now, due)
 
-    def _send(self, packet: Packet, now: float, due: float) -> None:
+    def _send(self, packet: Packet, offered: float, arrives: float) -> None:
+        """To the bottleneck at once, if those offered before will have arrived there before."""
+        if self._approach is None:
+            self._enter(packet, offered, arrives)
+        elif not self._approach.add(packet, offered, arrives):
+            self._overflowed += 1
+
+    def _enter(self, packet: Packet, offered: float, arrives: float) -> None:
+        due = arrives
+        if self._narrow is not None:
+            departure = self._narrow.departure(packet.size, arrives)
+            if departure is None:
+                self._queue_dropped += 1
+                return
+            due = departure
         if self._transit.add(due, packet):
-            self._delay_total += due - now
+            self._delay_total += due - offered
         else:
             self._overflowed += 1
 
@@ -89,15 +100,27 @@ class Link:
 
     def pop_timed(self, now: float) -> list[Arrival]:
         """The same, each with the moment at which it was due."""
+        if self._approach is not None:
+            for packet, offered, arrives in self._approach.pop_arrived(now):
+                self._enter(packet, offered, arrives)
         due = self._transit.pop_due(now)
         self._delivered += len(due)
         return due
 
     def next_deadline(self) -> float | None:
-        return self._transit.next_deadline()
+        """When to ask again. Where packets overtake before a bottleneck, none may be due then."""
+        due = self._transit.next_deadline()
+        arrival = None if self._approach is None else self._approach.next_arrival()
+        if due is None or arrival is None:
+            return arrival if due is None else due
+        return min(due, arrival)
 
     @property
     def tally(self) -> Tally:
+        in_flight, delay_total = self._transit.packets, self._delay_total
+        if self._approach is not None:
+            in_flight += len(self._approach)
+            delay_total += self._approach.delay_total
         return Tally(
             offered=self._offered,
             delivered=self._delivered,
@@ -109,8 +132,8 @@ class Link:
             duplicated=self._duplicated,
             corrupted=0 if self._corruption is None else self._corruption.corrupted,
             reordered=0 if self._travel is None else self._travel.reordered,
-            in_flight=self._transit.packets,
-            delay_total=self._delay_total,
+            in_flight=in_flight,
+            delay_total=delay_total,
         )
 
 

@@ -72,13 +72,24 @@ def measure_between(
                 if not line.startswith("{"):
                     sent, total = line.split()
                     on_progress(int(sent), int(total))
-            status = process.wait(_SPARE_TIME)
+            status: int | None = _status(process)
         except BaseException:
             process.kill()
             raise
+    if status is None:
+        raise MeasurementFailedError("the measuring process did not end: measure again")
     if status or not last.startswith("{"):
         raise MeasurementFailedError(f"the measuring process ended with status {status}")
     return _judged(plan, read_record(last))
+
+
+def _status(process: subprocess.Popen[str]) -> int | None:
+    """None: it had to be killed."""
+    try:
+        return process.wait(_SPARE_TIME)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return None
 
 
 def _judged(plan: Plan, recorded: Recorded) -> Measurement:

@@ -39,8 +39,8 @@ TRIALS: Final = MappingProxyType(
     {
         "loss5": _Load(seconds=1.5, rate=4_000.0),
         "loss5-burst": _Load(seconds=2.0, rate=4_000.0, ipv6=True),
-        # A few voices: a higher load shows that tc has its bottleneck behind the jitter.
-        "4g": _Load(seconds=4.0, rate=120.0),
+        # A fifth of its uplink: enough that what jitter has bunched waits at the bottleneck.
+        "4g": _Load(seconds=5.0, rate=300.0),
         # A fifth more than its 10 Mbit/s take, so the queue is full and drops.
         "interop": _Load(seconds=1.6, rate=1_250.0, size=1_200),
         "udp-blocked-drop": _Load(seconds=0.3),

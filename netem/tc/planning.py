@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from netem.profile.conditions import Conditions, Profile, Schedule, Way
 from netem.tc.firewall import firewall, second_of
@@ -9,6 +10,9 @@ from netem.tc.lines import HANDLE, TABLE, Command, Ends, Hop, shell
 from netem.tc.qdiscs import qdiscs
 
 __all__ = ["Plan", "plan", "printed"]
+
+MOST_JITTER: Final = 2.147
+"""Seconds: netem cuts it off where 32 bits of nanoseconds with their sign end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +31,7 @@ def plan(
 
     `udp_port` is the server's port, in place of the profile's. Both directions leave by another
     device of a router, so both are shaped where they leave, behind nft's forward hook: the same
-    order as in a `Link`, but that the bottleneck comes after the delay.
+    order as in a `Path`.
     """
     apply: list[Command] = []
     undo: list[Command] = []
@@ -103,6 +107,8 @@ def _cannot_way(way: Way, conditions: Conditions, hop: Hop, ends: Ends | None) -
         yield f"{way}.fade: netem's losses are clocked by packets; use the tun or veth driver"
     if conditions.blackouts:
         yield f"{way}.blackout: tc has no schedule; use the tun or veth driver"
+    if conditions.jitter is not None and conditions.jitter.spread > MOST_JITTER:
+        yield f"{way}.jitter: netem's ends at {MOST_JITTER} s; use the tun or veth driver"
     if isinstance(conditions.bottleneck, Schedule):
         yield f"{way}.trace: tc has no rate that follows a trace; use the tun or veth driver"
     if conditions.mtu is not None and conditions.mtu.answers and not (ends and hop.is_router):

@@ -29,6 +29,7 @@ LEAST_BUCKET: Final = 3_100
 """Bytes: two full frames with their link headers. Less, and tbf drops what is larger."""
 LARGEST_FRAME: Final = 1_600
 CHILD: Final = "7f:"
+GRANDCHILD: Final = "80:"
 
 
 def qdiscs(device: str, conditions: Conditions) -> list[Command]:
@@ -36,23 +37,31 @@ def qdiscs(device: str, conditions: Conditions) -> list[Command]:
 
     Below a netem the bottleneck is another one: it keeps each packet as long as the line would,
     where the bucket of a tbf lets those of a quiet line go at once. Alone it is a tbf, which more
-    kernels have.
+    kernels have; and beside `duplicate`, for kernels since 6.17, and those of the distributions
+    that were mended like it, refuse a second netem on a device where one duplicates.
     """
     words = _netem(conditions)
     bottleneck = conditions.bottleneck if isinstance(conditions.bottleneck, Rate) else None
     if bottleneck is None:
         return [_add(device, "root", HANDLE, ["netem", *words])] if words else []
-    if words:
-        line = ["netem", "limit", str(bottleneck.queue), "rate", rate(bottleneck.bits_per_second)]
+    stab = f"{HANDLE} stab overhead {-LINK_HEADER} linklayer ethernet"
+    if not words:
         return [
-            _add(device, "root", HANDLE, ["netem", *words]),
-            _add(device, f"parent {HANDLE}1", CHILD, [*line, str(-LINK_HEADER)]),
+            _add(device, "root", stab, _tbf(bottleneck)),
+            _add(device, f"parent {HANDLE}1", CHILD, _queue(bottleneck)),
         ]
-    stab = f"stab overhead {-LINK_HEADER} linklayer ethernet"
-    queue = ["pfifo", "limit", str(bottleneck.queue)]
+    below = f"parent {HANDLE}1"
+    if conditions.duplicate:
+        return [
+            # The kernel takes a stab at the root alone; a tbf below counts by it as well.
+            _add(device, "root", stab, ["netem", *words]),
+            _add(device, below, CHILD, _tbf(bottleneck)),
+            _add(device, f"parent {CHILD}1", GRANDCHILD, _queue(bottleneck)),
+        ]
+    line = ["netem", "limit", str(bottleneck.queue), "rate", rate(bottleneck.bits_per_second)]
     return [
-        _add(device, "root", f"{HANDLE} {stab}", _tbf(bottleneck)),
-        _add(device, f"parent {HANDLE}1", CHILD, queue),
+        _add(device, "root", HANDLE, ["netem", *words]),
+        _add(device, below, CHILD, [*line, str(-LINK_HEADER)]),
     ]
 
 
@@ -99,6 +108,10 @@ def _loss(loss: RandomLoss | GilbertElliott | None) -> list[str]:
     if (loss.loss_bad, loss.loss_good) != (1.0, 0.0):
         words += [share(loss.loss_bad), share(loss.loss_good)]
     return words
+
+
+def _queue(bottleneck: Rate) -> list[str]:
+    return ["pfifo", "limit", str(bottleneck.queue)]
 
 
 def _tbf(bottleneck: Rate) -> list[str]:

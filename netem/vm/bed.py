@@ -9,8 +9,9 @@ from types import TracebackType
 from typing import Final, Self
 
 from netem.drivers.report import BedTally, Lateness
-from netem.drivers.tclines import counts_of, rule_counts
+from netem.drivers.tclines import counts_of, rule_counts, transmitted
 from netem.errors import ImpairmentError
+from netem.kernel.interfaces import transmit_drops
 from netem.link.tally import PathTally, Tally, WayTally
 from netem.profile.conditions import Profile, Way
 from netem.tc import HANDLE, TABLE, Command, Ends, Hop, plan, shell
@@ -28,16 +29,18 @@ class VmBed:
     The kernel draws the packets' fates without a seed: the same losses never come twice.
     """
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: Profile, *, congestion: str = "cubic") -> None:
         """ImpairmentError for a profile that tc cannot do whole, and where no machine can be."""
         self._lines: tuple[Command, ...] = ()
         self._undo: tuple[Command, ...] = ()
+        self._sent_before = dict.fromkeys(Way, 0)
+        self._dropped_before = 0
         self._final: BedTally | None = None
         with contextlib.ExitStack() as undo:
-            self.client, client_tap = make_host(0)
+            self.client, client_tap = make_host(0, congestion)
             undo.callback(self.client.namespace.close)
             with os.fdopen(client_tap, "rb", buffering=0):
-                self.server, server_tap = make_host(1)
+                self.server, server_tap = make_host(1, congestion)
                 undo.callback(self.server.namespace.close)
                 with os.fdopen(server_tap, "rb", buffering=0):
                     self.machine = Machine((client_tap, server_tap))
@@ -63,10 +66,12 @@ class VmBed:
             self._tell("\n".join(f"{shell(line)} || true" for line in lines.undo))
             raise
         self._lines, self._undo = lines.apply, lines.undo
+        self._count_anew()
 
     def restart(self) -> None:
         """Take the lines back and run them again: what is under way is gone."""
         self._run(self._undo + self._lines)
+        self._count_anew()
 
     def check(self) -> None:
         """ImpairmentError if the machine no longer answers, or lost its qdiscs."""
@@ -76,20 +81,32 @@ class VmBed:
             raise ImpairmentError(f"A qdisc {HANDLE} of the machine is gone.")
 
     def tally(self) -> BedTally:
-        """Also after `close`: the last one then. A direction without a qdisc counts nothing."""
+        """Also after `close`: the last one then."""
         if self._final is not None:
             return self._final
         counts: dict[str, int] = {}
         if any(line[0] == "nft" for line in self._lines):
             counts = rule_counts(json.loads(self._tell(f"nft -j list table inet {TABLE}")))
         up, down = (self._way(way, counts) for way in Way)
-        return BedTally(path=PathTally(up=up, down=down), lateness=Lateness())
+        return BedTally(
+            path=PathTally(up=up, down=down),
+            lateness=Lateness(),
+            unread=self._dropped() - self._dropped_before,
+        )
+
+    def _dropped(self) -> int:
+        """By the hosts' own devices, because the emulated processor was too slow."""
+        return sum(
+            transmit_drops(host.namespace, host.interface) for host in (self.client, self.server)
+        )
 
     def _way(self, way: Way, counts: dict[str, int]) -> WayTally:
         device = _HOP.leaves_by(way)
         queues = counts_of(json.loads(self._tell(f"tc -s -j qdisc show dev {device}")))
-        link = Tally()
-        if queues is not None:
+        if queues is None:
+            sent = self._sent()[way] - self._sent_before[way]
+            link = Tally(offered=sent, delivered=sent)
+        else:
             link = Tally(
                 offered=queues.sent + queues.lost + queues.queue_dropped + queues.waiting,
                 delivered=queues.sent,
@@ -103,6 +120,15 @@ class VmBed:
             policed=counts.get(f"policed {way}", 0),
             too_big=counts.get(f"too big {way}", 0),
         )
+
+    def _count_anew(self) -> None:
+        self._sent_before = self._sent()
+        self._dropped_before = self._dropped()
+
+    def _sent(self) -> dict[Way, int]:
+        """Packets that left the machine, for a direction without a qdisc to count them."""
+        table = self._tell("cat /proc/net/dev")
+        return {way: transmitted(table, _HOP.leaves_by(way) or "") for way in Way}
 
     def _ends(self) -> Ends:
         client, server = self.client, self.server

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from netem.kernel.processes import die_with_parent, parent_outlives_threads, run_first
+from netem.kernel.processes import PRIORITY, die_with_parent, parent_outlives_threads, run_first
 from netem.vm.initrd import READY, STATUS, build_initrd
 from netem.vm.packages import Kernel, NoMachineError, find_kernel, find_tool
 
@@ -83,7 +83,10 @@ class Machine:
     def _run_first(self) -> None:
         """Booted, it has little to do, but that in time; where it is allowed."""
         for thread in Path(f"/proc/{self._process.pid}/task").iterdir():
-            run_first(int(thread.name))
+            emulates = (thread / "comm").read_text().startswith("CPU ")
+            # The processor waits for its devices by turning round and round: where there are fewer
+            # processors than such threads, those of the devices must be able to interrupt.
+            run_first(int(thread.name), PRIORITY - 1 if emulates else PRIORITY)
 
     def run(self, script: str) -> str:
         """What the shell's `script` says; it stops at its first command that fails."""
@@ -155,6 +158,8 @@ def _command_line(kernel: Kernel, initrd: int, taps: Sequence[int]) -> list[str]
     argv = [
         str(find_tool("qemu-system-x86_64")),
         *("-nodefaults", "-no-user-config", "-no-reboot"),
+        # Threads say by their names which of them is a processor.
+        *("-name", "netem,debug-threads=on"),
         *("-display", "none", "-serial", "stdio"),
         *("-machine", "q35,accel=tcg", "-cpu", "max", "-smp", "1", "-m", str(_MEMORY)),
         *("-kernel", str(kernel.image), "-initrd", f"/proc/self/fd/{initrd}"),

@@ -53,8 +53,11 @@ def open_tap(namespace: Namespace, name: str) -> int:
     return descriptor
 
 
-def make_host(number: int) -> tuple[Host, int]:
-    """The client (0) or the server (1), and the far end of its only cable."""
+def make_host(number: int, congestion: str) -> tuple[Host, int]:
+    """The client (0) or the server (1), and the far end of its only cable.
+
+    `congestion` is TCP's congestion control on the way to the other.
+    """
     own4, own6 = _addresses(number)
     namespace = Namespace.new()
     try:
@@ -66,7 +69,9 @@ def make_host(number: int) -> tuple[Host, int]:
             *_quiet(device),
             f"link set {device} address {_host_mac(number)} txqueuelen {_QUEUE} up",
             *_addressing(device, (own4, own6)),
-            *_neighbour(device, _addresses(1 - number), mac_address(number), (own4, own6)),
+            *_neighbour(
+                device, _addresses(1 - number), mac_address(number), (own4, own6), congestion
+            ),
         ]
         configure(namespace, lines)
     except BaseException:
@@ -119,12 +124,15 @@ def _addressing(device: str, own: tuple[str, str]) -> Iterator[str]:
     yield f"address add {own[1]}/128 {device} nodad"
 
 
-def _neighbour(device: str, peer: tuple[str, str], mac: str, own: tuple[str, str]) -> Iterator[str]:
+def _neighbour(
+    device: str, peer: tuple[str, str], mac: str, own: tuple[str, str], congestion: str = ""
+) -> Iterator[str]:
     """The way to `peer`, behind or at the hardware address `mac`."""
+    pinned = f" congctl {congestion}" if congestion else ""
     for address, source, length in zip(peer, own, _LENGTHS, strict=True):
         # Two addresses and not one, so that a longer route with an MTU may be added.
         network = ipaddress.ip_network(f"{address}/{length}", strict=False)
-        yield f"route add {network} {device} src {source}"
+        yield f"route add {network} {device} src {source}{pinned}"
         yield f"neighbour add {address} lladdr {mac} {device} nud permanent"
 
 

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from netem.catalogue import Catalogue
 from netem.cli.lines import lines_command
+from netem.cli.run import run
 from netem.tc import Hop, plan, shell
 
 NAMES = Catalogue().names()
@@ -57,3 +58,20 @@ def test_one_port_is_blocked_where_it_is_asked_for() -> None:
 def test_devices_that_make_no_hop_are_refused(devices: list[str]) -> None:
     result = lines("loss5", *devices)
     assert "TO_CLIENT and TO_SERVER, or one by --client or --server" in str(result.exception)
+
+
+def test_the_tc_driver_s_own_lines_are_printed_without_rights_or_command() -> None:
+    def printed(*arguments: str) -> Result:
+        return CliRunner().invoke(run, ["--driver", "tc", "--print", *arguments])
+
+    told = printed("udp-blocked-drop", "--udp-port", "4433")
+    assert told.output.startswith("# udp-blocked-drop: ")
+    assert 'iifname "client" oifname "server" udp dport 4433' in told.output
+    assert "\n# to undo\nnft 'delete table inet tenuto_netem'\n" in told.output
+    # With a command that is not there: it is not looked for.
+    told = printed("mtu-1280", "--", "no-such-command")
+    assert "ip -4 route add 198.18.0.1 dev server mtu lock 1280\n" in told.output
+    told = CliRunner().invoke(run, ["--driver", "tc", "--print", "leo"], standalone_mode=False)
+    assert told.return_value == 1
+    assert "# not done by these lines: up.blackout: tc has no schedule" in told.stdout
+    assert "netem: not done by these lines: down.blackout" in told.stderr

@@ -14,6 +14,7 @@ import pytest
 
 from netem.kernel.interfaces import find_tool
 from netem.kernel.trials import TRIALS
+from netem.vm.packages import missing
 from tests.netem.outer import Outer, eventually
 
 PLAIN_USER = [sys.executable, "-m", "tests.netem.unprivileged"]
@@ -51,6 +52,7 @@ def test_root_may_do_all_that_the_kernel_has(outer: Outer) -> None:
     assert outer.state() == before
     assert set(told["tried"]) == set(TRIALS)
     assert {"memory", "relay", "tun", "veth"} <= possible(told)
+    assert ("vm" in possible(told)) == (missing() is None)
     netem = told["tried"]["sch_netem"]
     assert netem["possible"] or "qdisc kind is unknown" in str(netem["reason"])
     assert told["run"] == "by tun, the server in your own network or with --serve CMD"
@@ -135,6 +137,18 @@ def test_without_iproute2(outer: Outer) -> None:
     assert "There is no `ip` here: install iproute2" in done.stderr
     # Only where it is not at all: sbin is looked at, whatever the PATH says.
     assert outer.netem("run", "clear", "--", "/bin/true", env={"PATH": "/none"}).returncode == 0
+
+
+def test_without_qemu_or_a_kernel_for_it_both_are_named(outer: Outer, tmp_path: Path) -> None:
+    nothing = outer.netem(
+        "probe", "--json", before=hidden("busybox"), env={"XDG_CACHE_HOME": str(tmp_path)}
+    )
+    told = json.loads(nothing.stdout)
+    assert "vm" not in possible(told)
+    reason = str(told["tried"]["machine"]["reason"])
+    assert "not installed: apt-get install busybox-static" in reason
+    assert "run python -m netem.vm, which downloads Debian's" in reason
+    assert "python -m netem.vm, which downloads a kernel" in str(told["drivers"]["vm"]["way_out"])
 
 
 def test_without_a_proc_that_can_be_written(outer: Outer) -> None:

@@ -1,6 +1,5 @@
 """The scripts for a real router: the lines of the profiles, and no trace of a failure."""
 
-import re
 import shutil
 import subprocess
 import sys
@@ -55,11 +54,6 @@ def in_namespace(text: str) -> str:
         timeout=60,
     )
     return done.stdout
-
-
-@pytest.fixture(scope="module")
-def has_netem() -> bool:
-    return "unknown" not in in_namespace("tc qdisc add dev lo root netem delay 1ms")
 
 
 needs_nft = pytest.mark.skipif(
@@ -132,25 +126,27 @@ def test_a_missing_device_is_named() -> None:
     assert told.count("there is no device nodev0 here; ip link lists them") == 2
 
 
-def test_without_netem_the_kernel_is_quoted_and_nothing_is_left(has_netem: bool) -> None:
-    if has_netem:
-        pytest.skip("this kernel has netem")
+def test_without_netem_the_kernel_is_quoted_and_nothing_is_left() -> None:
+    """Whatever this kernel has, this `tc` has none. With one: tests/netem/vm/test_router_page."""
+    without = (
+        "mkdir /dev/shm/$$ && cat > /dev/shm/$$/tc <<'END'\n"
+        "#!/bin/sh\n"
+        'case " $* " in *" netem "*) echo "Error: Specified qdisc kind is unknown."; exit 2 ;;\n'
+        "esac\n"
+        "for real in /usr/sbin/tc /sbin/tc /usr/bin/tc; do\n"
+        '    if [ -x "$real" ]; then exec "$real" "$@"; fi\n'
+        "done\n"
+        "END\n"
+        "chmod +x /dev/shm/$$/tc; PATH=/dev/shm/$$:$PATH\n"
+    )
     for name in ("loss5.sh", "burst.sh", "jitter.sh", "4g.sh"):
         told = in_namespace(
-            f"{PAIRS}{name} rc rs || echo status $?; tc qdisc show; nft list ruleset"
+            f"{PAIRS}{without}{name} rc rs || echo status $?; tc qdisc show; nft list ruleset; "
+            "rm -r /dev/shm/$$"
         )
         assert "Error: Specified qdisc kind is unknown." in told
         assert "modprobe sch_netem" in told
         assert told.splitlines()[-1] == "status 1"
-
-
-def test_with_netem_the_lines_are_taken_and_undone(has_netem: bool) -> None:
-    if not has_netem:
-        pytest.skip("this kernel has no netem")
-    for name in ("loss5.sh", "burst.sh", "jitter.sh", "4g.sh"):
-        told = in_namespace(f"{PAIRS}{name} rc rs && {name} rc rs && tc qdisc show && clear.sh")
-        assert told.count("done on rc and rs") == 2
-        assert len(re.findall(r"qdisc netem 7e: dev r[cs] root", told)) == 2
 
 
 @needs_nft

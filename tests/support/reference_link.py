@@ -26,25 +26,23 @@ class ReferenceLink:
     blacked_out: int = 0
     queue_dropped: int = 0
     passed: list[tuple[int, int, float]] = field(default_factory=list)
-    """Number, size and moment of each packet that got into the bottleneck, or past it."""
+    """Number, size and moment at the bottleneck of each packet that got into it, or past it."""
 
     def offer(self, number: int, size: int, now: float) -> None:
         conditions = self.conditions
+        arrives = now + conditions.delay
         if conditions.mtu is not None and size > conditions.mtu.size:
             self.too_big += 1
         elif any(covers(dark, now - self.started) for dark in conditions.blackouts):
             self.blacked_out += 1
-        elif conditions.bottleneck and self._waiting(now) >= conditions.bottleneck.queue:
+        elif conditions.bottleneck and self._waiting(arrives) >= conditions.bottleneck.queue:
             self.queue_dropped += 1
         else:
-            self.passed.append((number, size, now))
+            self.passed.append((number, size, arrives))
 
     def arrivals(self) -> list[tuple[int, float]]:
         numbers = [number for number, _, _ in self.passed]
-        return [
-            (number, leaves + self.conditions.delay)
-            for number, leaves in zip(numbers, self._leave(), strict=True)
-        ]
+        return list(zip(numbers, self._leave(), strict=True))
 
     def _waiting(self, now: float) -> int:
         """Who waits at the bottleneck, with the one on the wire."""

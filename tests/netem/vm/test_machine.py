@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -142,6 +143,31 @@ def test_a_machine_refuses_recovers_counts_and_leaves_nothing() -> None:
         time.sleep(0.1)
         with pytest.raises(ImpairmentError, match="qemu ended with status -9"):
             bed.check()
+    assert processes_of_qemu() == set()
+
+
+@needs_machine
+@pytest.mark.timeout(120)
+def test_a_machine_has_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("netem.vm.machine.BOOT_TIMEOUT", 0.05)
+        with pytest.raises(NoMachineError, match="the machine hangs; it said: nothing"):
+            VmBed(Profile(name="clear"))
+    assert processes_of_qemu() == set()
+    with VmBed(Profile(name="clear")) as bed:
+        # More than its processor takes at once, and than waits for it.
+        with bed.client.entered(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as flood:
+            for _ in range(60_000):
+                flood.sendto(b"much", (bed.server.ipv4, 9))
+        assert bed.tally().unread > 0
+        bed.restart()
+        assert bed.tally().unread == 0
+        with pytest.raises(NoMachineError, match="the machine says too much"):
+            bed.machine.run("yes | head -c 1200000")
+    with VmBed(Profile(name="clear")) as bed:
+        monkeypatch.setattr("netem.vm.machine._COMMAND_TIMEOUT", 0.3)
+        with pytest.raises(NoMachineError, match="the machine hangs"):
+            bed.machine.run("sleep 60")
     assert processes_of_qemu() == set()
 
 

@@ -6,10 +6,20 @@ import base64
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
-from netem.profile import Profile
+from netem.catalogue import Catalogue
+from netem.profile import (
+    Conditions,
+    Distribution,
+    GilbertElliott,
+    Jitter,
+    Profile,
+    Rate,
+)
+from netem.tc import Ends, Hop, plan
 from netem.vm.bed import VmBed
 from tests.docs.pages import ROOT, blocks
 from tests.docs.test_commands import commands
@@ -17,6 +27,7 @@ from tests.docs.test_loss_testing import PAGE, needs_netem
 from tests.support.machine import needs_machine
 
 SCRIPTS = sorted((ROOT / "netem" / "scripts").glob("*.sh"))
+HOP, ENDS = Hop(to_client="eth0", to_server="eth1"), Ends(client=("198.18.0.2",), server=())
 LINES = [
     line
     for block in blocks(PAGE)
@@ -106,9 +117,36 @@ def test_every_script_is_taken_by_a_real_netem_and_taken_back() -> None:
         for script in SCRIPTS:
             if script.name in ("clear.sh", "common.sh", "block-udp443.sh"):
                 continue
-            bed.machine.run(f"sh netem/scripts/{script.name} eth0 eth1")
+            run = f"sh netem/scripts/{script.name} eth0 eth1"
+            assert "done on eth0 and eth1" in bed.machine.run(run)
             assert qdiscs(bed).count("qdisc netem 7e: ") == 2, script.name
-            # Again, over its own.
-            bed.machine.run(f"sh netem/scripts/{script.name} eth0 eth1")
-            bed.machine.run("sh netem/scripts/clear.sh eth0 eth1")
+            # Again, over its own, and the same.
+            once = qdiscs(bed)
+            assert "done on eth0 and eth1" in bed.machine.run(run)
+            assert qdiscs(bed) == once
+            # Without a device, all of them are cleared.
+            bed.machine.run("sh netem/scripts/clear.sh")
             assert qdiscs(bed) == before, script.name
+
+
+@needs_machine
+@pytest.mark.timeout(120)
+def test_a_real_netem_takes_every_built_in_profile_and_every_form_of_line() -> None:
+    every = Conditions(
+        delay=60.0,
+        jitter=Jitter(spread=0.005, distribution=Distribution.PARETO),
+        loss=GilbertElliott(to_bad=0.01, to_good=0.3, loss_bad=0.8, loss_good=0.001),
+        bottleneck=Rate(bits_per_second=1e11, queue=1_000_000),
+        duplicate=0.01,
+        corrupt=0.01,
+        reorder=0.01,
+    )
+    profiles = [Catalogue().load(name) for name in Catalogue().names()]
+    profiles += [Profile(name="every", up=every, down=replace(every, duplicate=0.0))]
+    taken = 0
+    with VmBed(Profile(name="clear")) as bed:
+        for profile in profiles:
+            if not plan(profile, HOP, ends=ENDS).cannot:
+                bed.apply(profile)
+                taken += 1
+    assert taken > len(profiles) / 2

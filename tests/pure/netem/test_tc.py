@@ -117,6 +117,19 @@ def test_the_bottleneck_lies_below_netem() -> None:
     ]
 
 
+def test_no_second_netem_lies_below_one_that_duplicates() -> None:
+    conditions = Conditions(
+        delay=0.01, duplicate=0.02, bottleneck=Rate(bits_per_second=9e6, queue=25)
+    )
+    assert up(conditions) == [
+        f"root handle 7e: {STAB} netem limit 100000 delay 10ms duplicate 2%",
+        "parent 7e:1 handle 7f: tbf rate 9mbit burst 3100 limit 40000",
+        "parent 7f:1 handle 80: pfifo limit 25",
+    ]
+    for lines in (up(conditions), up(Conditions(duplicate=0.02))):
+        assert sum("netem" in line for line in lines) == 1
+
+
 def test_each_direction_is_shaped_where_it_leaves_and_undone_by_handle() -> None:
     profile = Profile(name="mine", up=Conditions(delay=0.01), down=Conditions(delay=0.02))
     made = plan(profile, ROUTER)
@@ -272,6 +285,15 @@ def test_what_tc_cannot_do_is_named_with_who_can() -> None:
         "nat",
     ]
     assert all("driver" in text for text in made.cannot)
+
+
+def test_a_jitter_that_netem_would_cut_off_is_named() -> None:
+    made = [
+        plan(Profile(name="mine", up=Conditions(delay=9.0, jitter=Jitter(spread=spread))), ROUTER)
+        for spread in (2.1, 2.2)
+    ]
+    assert [len(each.cannot) for each in made] == [0, 1]
+    assert made[1].cannot[0].startswith("up.jitter: netem's ends at 2.147 s")
 
 
 def test_printed_is_what_an_engineer_would_type() -> None:
