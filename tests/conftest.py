@@ -15,12 +15,17 @@ from quicserver.app import Server
 from tenuto.settings import ServerSettings
 from tenuto.telemetry.events import Event
 from tenuto.tls import DevCertificates, DevPair
+from tests.support.power import skip_without_power
 
 # Started in the background of a script, we inherit that Ctrl-C is ignored, and the programs
 # that the tests interrupt would inherit it from us.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 StartServer = Callable[..., Awaitable[Server]]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    skip_without_power(items)
 
 
 @pytest.fixture(scope="session")
