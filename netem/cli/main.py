@@ -53,6 +53,9 @@ def main() -> NoReturn:
         _leave(str(error), 2)
     except NetemError as error:
         _leave(str(error), COULD_NOT)
+    except OSError as error:
+        # What is left is our own output: the folder, or the disk, it goes to.
+        _leave(f"{error.filename or 'output'}: {error.strerror or error}", COULD_NOT)
     sys.exit(status if isinstance(status, int) else 0)
 
 

@@ -59,6 +59,12 @@ def _ordered(rows: Iterable[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: (row.way.value != "up", row.agrees is None))
 
 
+def _agreed(one: Agreement) -> str:
+    if one.agrees:
+        return "yes"
+    return "**no**" if not one.apart else f"**no**: {', '.join(one.apart)}"
+
+
 def agreement_lines(found: Iterable[Agreement]) -> list[str]:
     """A table in Markdown, so that a page can quote it as it is."""
     rows = [
@@ -79,7 +85,7 @@ def agreement_lines(found: Iterable[Agreement]) -> list[str]:
             gap,
             *(amount(delay, Unit.MILLISECONDS) or "-" for delay in (ours, theirs)),
             amount(above, Unit.MILLISECONDS),
-            "yes" if one.agrees else "**no**",
+            _agreed(one),
         ]
         rows.append(f"| {' | '.join(cells)} |")
     return rows

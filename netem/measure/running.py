@@ -37,6 +37,19 @@ class Measurement:
         sent = sum(len(record.sent_at) for record in self.recorded.records.values())
         return self.recorded.late > sent / 100
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Why the figures may not be the path's."""
+        told = []
+        if self.starved:
+            told.append("the machine was too busy to send in time: measure again")
+        if self.recorded.refused:
+            told.append(
+                f"this host refused to send {self.recorded.refused} packets "
+                f"({self.recorded.refusal}): they count as lost"
+            )
+        return tuple(told)
+
 
 def measure_between(
     client: socket.socket,
@@ -61,6 +74,8 @@ def measure_between(
         stdout=subprocess.PIPE,
         text=True,
         pass_fds=(client.fileno(), server.fileno()),
+        # Ctrl-C is for us to answer.
+        start_new_session=True,
         # Two system calls and no lock: safe beside threads, too.
         preexec_fn=die_with_parent if parent_outlives_threads() else None,  # noqa: PLW1509
     ) as process:
@@ -85,8 +100,12 @@ def _judged(plan: Plan, recorded: Recorded) -> Measurement:
     # Where damaged packets are expected, the kernel counts among these the ones it threw away.
     if recorded.overflowed and not plan.unchecked:
         raise MeasurementFailedError(
-            f"{recorded.overflowed} packets came faster than they were read: lower the rate"
+            f"{recorded.overflowed} packets came and were thrown away by the receiving host: they "
+            "were damaged on the way, or came faster than they were read, and then lower the rate"
         )
+    sent = sum(len(record.sent_at) for record in recorded.records.values())
+    if recorded.refused and recorded.refused == sent:
+        raise MeasurementFailedError(f"this host refuses to send: {recorded.refusal}")
     if recorded.clock_step > _CLOCK_STEP:
         raise MeasurementFailedError(
             f"the clock was set by {recorded.clock_step * 1e3:.0f} ms meanwhile: measure again"
