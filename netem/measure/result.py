@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 from netem.measure.model import IP_AND_UDP, model
+from netem.measure.plan import Record, Recorded
 from netem.measure.running import Measurement
 from netem.measure.untried import untried
 from netem.measure.verdict import Row, compare
@@ -66,24 +67,8 @@ def judge(
 ) -> Result:
     """Hold a measurement to the profile; `started` is when its path did, in ns of the clock."""
     headers = IP_AND_UDP[ipv6]
-    sent_at: Mapping[Way, tuple[float, ...]] = {
-        way: record.sent_at for way, record in measurement.recorded.records.items()
-    }
     payload = measurement.plan.size
-    # Bits are turned in bytes that a model does not have; the formulas know about them.
-    whole = replace(
-        profile,
-        up=replace(profile.up, corrupt=0.0),
-        down=replace(profile.down, corrupt=0.0),
-    )
-    epoch = measurement.recorded.epoch
-    modelled = model(
-        whole,
-        seed,
-        sent_at,
-        payload + headers,
-        None if started is None else (started - epoch) / 1e9,
-    )
+    modelled = _modelled(profile, seed, measurement.recorded, payload + headers, started)
     rows = compare(
         profile,
         measurement.directions,
@@ -104,3 +89,19 @@ def judge(
         untried=tuple(untried(profile, measurement)),
         warnings=warnings + measurement.warnings,
     )
+
+
+def _modelled(
+    profile: Profile, seed: int, recorded: Recorded, size: int, started: int | None
+) -> dict[Way, Record]:
+    sent_at: Mapping[Way, tuple[float, ...]] = {
+        way: record.sent_at for way, record in recorded.records.items()
+    }
+    # Bits are turned in bytes that a model does not have; the formulas know about them.
+    whole = replace(
+        profile,
+        up=replace(profile.up, corrupt=0.0),
+        down=replace(profile.down, corrupt=0.0),
+    )
+    began = None if started is None else (started - recorded.epoch) / 1e9
+    return model(whole, seed, sent_at, size, began)

@@ -79,14 +79,8 @@ def measure_between(
         # Two system calls and no lock: safe beside threads, too.
         preexec_fn=die_with_parent if parent_outlives_threads() else None,  # noqa: PLW1509
     ) as process:
-        assert process.stdout is not None
-        last = ""
         try:
-            for line in process.stdout:
-                last = line
-                if not line.startswith("{"):
-                    sent, total = line.split()
-                    on_progress(int(sent), int(total))
+            last = _last_line(process, on_progress)
             status = process.wait(_SPARE_TIME)
         except BaseException:
             process.kill()
@@ -94,6 +88,17 @@ def measure_between(
     if status or not last.startswith("{"):
         raise MeasurementFailedError(f"the measuring process ended with status {status}")
     return _judged(plan, read_record(last))
+
+
+def _last_line(process: subprocess.Popen[str], on_progress: Callable[[int, int], None]) -> str:
+    assert process.stdout is not None
+    last = ""
+    for line in process.stdout:
+        last = line
+        if not line.startswith("{"):
+            sent, total = line.split()
+            on_progress(int(sent), int(total))
+    return last
 
 
 def _judged(plan: Plan, recorded: Recorded) -> Measurement:

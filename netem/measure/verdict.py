@@ -4,7 +4,7 @@ A figure disagrees when chance would do that in about one measurement of a thous
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -12,7 +12,7 @@ from typing import Final
 from netem.measure.chance import excess_may_be_chance, hits_may_be_chance
 from netem.measure.expectation import Expected, expected_of, kept_of, variance_factor
 from netem.measure.plan import Record
-from netem.measure.statistics import Direction, Interval, describe, percentile, wilson
+from netem.measure.statistics import Delays, Direction, Interval, describe, percentile, wilson
 from netem.profile.conditions import Profile, Way
 
 __all__ = [
@@ -188,8 +188,6 @@ def _delay_rows(
         fraction: _delay_spare(expected, record, model, fraction, unknown)
         for *_, fraction, _ in judged
     }
-    shown = [("delay, least", delays.least)]
-    shown += [("delay, 99 %", delays.p99), ("jitter, mean step", delays.jitter)]
     return [
         *(
             Row(
@@ -205,18 +203,24 @@ def _delay_rows(
             )
             for figure, value, wanted, fraction, tolerance in judged
         ),
-        *(
-            Row(
-                way=way,
-                figure=figure,
-                unit=Unit.MILLISECONDS,
-                expected=None,
-                measured=value,
-                agrees=None,
-            )
-            for figure, value in shown
-        ),
+        *_shown_rows(way, delays),
     ]
+
+
+def _shown_rows(way: Way, delays: Delays) -> Iterator[Row]:
+    for figure, value in (
+        ("delay, least", delays.least),
+        ("delay, 99 %", delays.p99),
+        ("jitter, mean step", delays.jitter),
+    ):
+        yield Row(
+            way=way,
+            figure=figure,
+            unit=Unit.MILLISECONDS,
+            expected=None,
+            measured=value,
+            agrees=None,
+        )
 
 
 def _delay_agrees(
