@@ -2,13 +2,17 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Final
 
 from netem.measure.model import IP_AND_UDP
-from netem.measure.plan import FASTEST, LARGEST6
+from netem.measure.plan import FASTEST, LARGEST6, Plan
 from netem.measure.running import Measurement
-from netem.profile.conditions import Profile, Schedule, Way
+from netem.profile.conditions import Bottleneck, Profile, Schedule, Way
 
 __all__ = ["untried"]
+
+_MORE: Final = 1.2
+_ENOUGH_FADES: Final = 3
 
 
 def untried(profile: Profile, measurement: Measurement) -> Iterator[str]:
@@ -20,20 +24,12 @@ def untried(profile: Profile, measurement: Measurement) -> Iterator[str]:
             yield f"{way}: anything, for nothing came that could be answered"
             continue
         conditions = profile.conditions(way)
-        narrow = conditions.bottleneck
         lost_none = not measurement.directions[way].lost
-        if narrow is not None:
-            rate = (
-                narrow.bits_per_second
-                if not isinstance(narrow, Schedule)
-                else len(narrow.opportunities) * 1.2e7 / narrow.opportunities[-1]
-            )
-            fills = rate / 8 / size
-            if plan.rate < fills:
-                remedy = f"--rate {fills * 1.2:.0f}"
-                if fills * 1.2 > FASTEST:
-                    remedy = f"--size {LARGEST6}"
-                yield f"{way}: the rate and its queue of {narrow.queue} ({remedy})"
+        if conditions.bottleneck is not None:
+            yield from _queue(way, conditions.bottleneck, plan)
+        if conditions.fades is not None and lost_none:
+            more = round(plan.rate * conditions.fades.every * _ENOUGH_FADES)
+            yield f"{way}: a fade, for none came (--packets {more})"
         largest = conditions.mtu.size if conditions.mtu is not None else size - 1
         if size <= largest and lost_none:
             yield f"{way}: the mtu (--size {largest - IP_AND_UDP[False] + 1})"
@@ -42,6 +38,28 @@ def untried(profile: Profile, measurement: Measurement) -> Iterator[str]:
                 more = round(plan.rate * (blackout.start + 1))
                 yield f"{way}: a blackout at {blackout.start:g} s (--packets {more})"
     yield from _nat(profile, measurement)
+
+
+def _queue(way: Way, narrow: Bottleneck, plan: Plan) -> Iterator[str]:
+    rate = (
+        len(narrow.opportunities) * 1.2e7 / narrow.opportunities[-1]
+        if isinstance(narrow, Schedule)
+        else narrow.bits_per_second
+    )
+    size, options = plan.size, ""
+    if _MORE * plan.rate >= _filling(rate, size):
+        return
+    if _filling(rate, size) > FASTEST:
+        size, options = LARGEST6, f"--size {LARGEST6} "
+    options += f"--rate {_filling(rate, size):.0f}"
+    if _filling(rate, size) > FASTEST:
+        options = "more than can be sent from here"
+    yield f"{way}: the rate and its queue of {narrow.queue} ({options})"
+
+
+def _filling(rate: float, size: int) -> float:
+    """Packets a second of so many bytes that are a fifth more than pass."""
+    return _MORE * rate / 8 / (size + IP_AND_UDP[False])
 
 
 def _nat(profile: Profile, measurement: Measurement) -> Iterator[str]:

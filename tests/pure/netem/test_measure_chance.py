@@ -17,6 +17,7 @@ from netem.measure.verdict import Row, compare
 from netem.profile.conditions import (
     Blackout,
     Conditions,
+    Fades,
     GilbertElliott,
     Jitter,
     Mtu,
@@ -202,6 +203,21 @@ def measurement(profile: Profile, packets: int, rate: float, size: int = 100) ->
     ("change", "rate", "words"),
     [
         (lambda: both(NARROW), 400.0, "up: the rate and its queue of 25 (--rate 1172)"),
+        (
+            lambda: both(Conditions(bottleneck=Rate(bits_per_second=30e6, queue=25))),
+            400.0,
+            "up: the rate and its queue of 25 (--size 1452 --rate 3041)",
+        ),
+        (
+            lambda: both(Conditions(bottleneck=Rate(bits_per_second=1e9, queue=25))),
+            400.0,
+            "up: the rate and its queue of 25 (more than can be sent from here)",
+        ),
+        (
+            lambda: both(Conditions(fades=Fades(every=100.0, length=0.01))),
+            400.0,
+            "up: a fade, for none came (--packets 120000)",
+        ),
         (lambda: both(Conditions(mtu=Mtu(size=1280))), 400.0, "up: the mtu (--size 1253)"),
         (
             lambda: both(Conditions(blackouts=(Blackout(start=5.0, length=1.0),))),
