@@ -18,7 +18,7 @@ from typing import Final
 
 from netem.errors import ImpairmentError
 
-if sys.platform != "win32":
+if sys.platform == "linux":
     import fcntl
 
 __all__ = [
