@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from rich.table import Table
 
 from netem.measure.agreement import LEVEL, Agreement
-from netem.measure.result import Result
+from netem.measure.result import SEEDED, Result
 from netem.measure.statistics import Interval
 from netem.measure.verdict import Row, Unit
 
@@ -18,8 +18,10 @@ _VERDICTS = {True: "agrees", False: "[bold red]does not agree", None: ""}
 def headline(result: Result) -> str:
     plan = result.measurement.plan
     family = "IPv6" if result.ipv6 else "IPv4"
+    # The kernel draws without one.
+    seed = f"seed {result.seed}" if result.driver in SEEDED else "no seed"
     return (
-        f"{result.profile} through {result.driver}, {family}, seed {result.seed}: "
+        f"{result.profile} through {result.driver}, {family}, {seed}: "
         f"{plan.packets:,} packets of {plan.size} bytes each way, {plan.rate:g} a second"
     )
 

@@ -98,7 +98,7 @@ def test_a_real_netem_is_measured_like_any_other_driver() -> None:
     if done.returncode == 1:
         done = netem(*argv)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "loss5 through vm, IPv4" in done.stdout
+    assert "loss5 through vm, IPv4, no seed:" in done.stdout
 
 
 def test_a_machine_that_is_not_there_is_said_in_a_line(
