@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from bench.process import ServerProcess
 from quicserver.app import Server
@@ -20,6 +21,13 @@ from tests.support.power import skip_without_power
 # Started in the background of a script, we inherit that Ctrl-C is ignored, and the programs
 # that the tests interrupt would inherit it from us.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Every property test draws the same examples in every run, and prints how to draw them. How long
+# one takes is the machine's business.
+settings.register_profile(
+    "house", database=None, deadline=None, derandomize=True, max_examples=100, print_blob=True
+)
+settings.load_profile("house")
 
 StartServer = Callable[..., Awaitable[Server]]
 

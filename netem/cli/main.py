@@ -58,8 +58,8 @@ def main() -> NoReturn:
     except NetemError as error:
         _leave(str(error), COULD_NOT)
     except OSError as error:
-        # What nobody foresaw: the system's own words are better than a traceback.
-        _leave(str(error), COULD_NOT)
+        # What is left is our own output: the folder, or the disk, it goes to.
+        _leave(f"{error.filename or 'output'}: {error.strerror or error}", COULD_NOT)
     sys.exit(status if isinstance(status, int) else 0)
 
 

@@ -3,6 +3,7 @@
 import json
 import random
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,6 +16,8 @@ from rich.progress import Progress
 from netem.catalogue import Catalogue
 from netem.cli.choosing import make_bed
 from netem.cli.listing import profiles_option
+from netem.cli.summary import warnings
+from netem.drivers.bed import Bed
 from netem.drivers.relay import Relay
 from netem.errors import NetemError
 from netem.kernel.power import ensure_power
@@ -22,9 +25,9 @@ from netem.kernel.processes import run_first
 from netem.measure.model import IP_AND_UDP, fitting_rate, linger_of
 from netem.measure.numbering import SMALLEST
 from netem.measure.over_bed import measure_bed
-from netem.measure.plan import FASTEST, LARGEST, MOST_PACKETS, Plan
+from netem.measure.plan import FASTEST, LARGEST, LARGEST6, MOST_PACKETS, Plan
 from netem.measure.rendering import headline, table_of
-from netem.measure.result import Result, judge
+from netem.measure.result import SEEDED, Result, judge
 from netem.measure.running import Measurement, measure_between
 from netem.measure.sockets import open_socket
 from netem.profile import Profile
@@ -80,21 +83,27 @@ def measure(
 ) -> int:
     """Send numbered packets both ways, and hold what became of them to PROFILE.
 
-    The exit status is 0 if all figures agree, 1 if one does not.
+    The exit status is 0 if all figures agree, 1 if one does not. What the measurement could not
+    show at all, such as a queue that was never full, is named, and is no disagreement.
     """
     loaded = Catalogue.from_environment(profiles).load(profile)
     chosen = random.SystemRandom().randrange(1, 1 << 31) if seed is None else seed
+    if ipv6 and size > LARGEST6:
+        raise click.BadParameter(
+            f"over IPv6 no more than {LARGEST6} bytes fit a packet.", param_hint="'--size'"
+        )
     if driver == "relay":
-        rate = rate or RELAY_RATE
+        rate = rate or min(RELAY_RATE, fitting_rate(loaded, size + IP_AND_UDP[ipv6]))
     plan = _plan(loaded, packets, rate, size, ipv6=ipv6)
     with _written_to(json_file) as write, showing_progress(plan.duration) as on_progress:
-        name, measurement = _through(driver, loaded, chosen, plan, on_progress, ipv6=ipv6)
-        result = judge(loaded, name, chosen, measurement, ipv6=ipv6)
+        result = _through(driver, loaded, chosen, plan, on_progress, ipv6=ipv6)
         write(result)
     click.echo(headline(result))
     Console(width=None if sys.stdout.isatty() else 100).print(table_of(result))
-    if measurement.starved:
-        click.echo("netem: the machine was too busy to send in time: measure again", err=True)
+    for what in result.untried:
+        click.echo(f"not tried: {what}")
+    for warning in result.warnings:
+        click.echo(f"netem: {warning}", err=True)
     return 0 if result.agrees else 1
 
 
@@ -119,21 +128,32 @@ def _through(
     on_progress: OnProgress,
     *,
     ipv6: bool,
-) -> tuple[str, Measurement]:
+) -> Result:
     if driver == "relay":
-        return driver, _through_relay(profile, seed, plan, on_progress, ipv6=ipv6)
+        started, measurement = _through_relay(profile, seed, plan, on_progress, ipv6=ipv6)
+        return judge(profile, driver, seed, measurement, ipv6=ipv6, started=started)
     ensure_power(own_network=True)
+    bed: Bed
     if driver == "vm":
-        with VmBed(profile) as machine:
-            return driver, measure_bed(machine, profile, plan, ipv6=ipv6, on_progress=on_progress)
-    name, bed = make_bed(driver, profile, seed, server=None, congestion="cubic", localhost=False)
+        name, bed = driver, VmBed(profile)
+    else:
+        name, bed = make_bed(
+            driver, profile, seed, server=None, congestion="cubic", localhost=False
+        )
     with bed:
-        return name, measure_bed(bed, profile, plan, ipv6=ipv6, on_progress=on_progress)
+        began: int | None = None
+        if name in SEEDED:
+            # What goes by the clock begins at a moment that is known.
+            bed.restart()
+            began = time.time_ns()
+        measurement = measure_bed(bed, profile, plan, ipv6=ipv6, on_progress=on_progress)
+        told = tuple(warnings(bed.tally()))
+    return judge(profile, name, seed, measurement, ipv6=ipv6, started=began, warnings=told)
 
 
 def _through_relay(
     profile: Profile, seed: int, plan: Plan, on_progress: OnProgress, *, ipv6: bool
-) -> Measurement:
+) -> tuple[int, Measurement]:
     host = "::1" if ipv6 else "127.0.0.1"
     # The relay is a thread of this process, which has nothing else to do. Where it may not run
     # first it waits for others, and its delays show it.
@@ -142,8 +162,10 @@ def _through_relay(
     any_port = replace(profile, udp_port=None)
     with open_socket(host) as client, open_socket(host) as server:
         target = server.getsockname()[:2]
+        started = time.time_ns()
         with Relay(any_port, seed, target, (host, 0)) as relay:
-            return measure_between(client, server, (relay.address, None), plan, on_progress)
+            peers = (relay.address, None)
+            return started, measure_between(client, server, peers, plan, on_progress)
 
 
 @contextmanager
@@ -165,7 +187,16 @@ def _written_to(file: Path | None) -> Iterator[Callable[[Result], None]]:
         yield lambda result: None
         return
     try:
-        with file.open("w", encoding="utf-8") as opened:
-            yield lambda result: json.dump(result.as_json(), opened, indent=2)
+        opened = file.open("w", encoding="utf-8")
     except OSError as error:
         raise NetemError(f"--json {file}: {error.strerror}") from None
+
+    def write(result: Result) -> None:
+        try:
+            with opened:
+                json.dump(result.as_json(), opened, indent=2)
+        except OSError as error:
+            raise NetemError(f"--json {file}: {error.strerror}") from None
+
+    with opened:
+        yield write

@@ -11,7 +11,15 @@ from typing import Final
 from netem.measure.statistics import Direction
 from netem.profile.conditions import Conditions, GilbertElliott, Profile, RandomLoss, Way
 
-__all__ = ["Expected", "burst_of", "expected_of", "loss_of", "variance_factor"]
+__all__ = [
+    "Expected",
+    "burst_of",
+    "expected_of",
+    "kept_of",
+    "loss_of",
+    "memory_of",
+    "variance_factor",
+]
 
 _ETHERNET: Final = 14
 
@@ -25,8 +33,14 @@ class Expected:
     burst: float | None
     delay: float | None
     delay_modelled: bool
+    late: float | None
+    """The delay of the 95th of 100 packets; None where it is nothing but the machine's."""
+    memory: float
+    """Seconds for which a delay says something about those of the packets behind."""
     duplicated: float
     corrupted: float
+    reordered: float
+    """None unless the profile says so: a packet that overtakes is no chance."""
     damaged_headers: float
     """At most this share of packets is damaged in its headers, and so may count as lost."""
 
@@ -34,21 +48,27 @@ class Expected:
 def expected_of(
     profile: Profile, way: Way, modelled: Direction, payload: int, headers: int
 ) -> Expected:
+    """`headers` 0: bits are turned in payloads alone, as by a relay."""
     conditions = profile.conditions(way)
     by_formula = not _depends_on_time(profile, conditions)
     at_rest = by_formula and conditions.jitter is None and not conditions.reorder
-    whole = payload + headers
+    frame = headers + _ETHERNET if headers else 0
+    loss = loss_of(conditions) if by_formula else modelled.loss
+    duplicated = modelled.duplicated / modelled.sent if modelled.sent else 0.0
     return Expected(
-        loss=loss_of(conditions) if by_formula else modelled.loss,
+        loss=loss,
         loss_modelled=not by_formula,
         burst=burst_of(conditions) if by_formula else None,
         delay=conditions.delay
         if at_rest
         else (modelled.delays.median if modelled.delays else None),
         delay_modelled=not at_rest,
-        duplicated=conditions.duplicate * (1 - loss_of(conditions)) if by_formula else 0.0,
-        corrupted=conditions.corrupt * payload / whole,
-        damaged_headers=conditions.corrupt * (headers + _ETHERNET) / (whole + _ETHERNET),
+        memory=memory_of(conditions),
+        late=modelled.delays.p95 if modelled.delays and conditions.jitter is not None else None,
+        duplicated=conditions.duplicate * (1 - loss) if by_formula else duplicated,
+        corrupted=conditions.corrupt * (1 - loss) * payload / (payload + headers),
+        reordered=modelled.reordered / modelled.sent if modelled.sent else 0.0,
+        damaged_headers=conditions.corrupt * frame / (payload + frame),
     )
 
 
@@ -75,16 +95,23 @@ def burst_of(conditions: Conditions) -> float | None:
     return None
 
 
-def variance_factor(conditions: Conditions) -> float:
-    """How much wider the interval of a loss rate is than with packets lost each alone.
+def memory_of(conditions: Conditions) -> float:
+    """Seconds for which jitter is handed on: it holds up what is behind."""
+    return conditions.jitter.spread if conditions.jitter is not None else 0.0
 
-    The state of a Gilbert model keeps 1 - p - r of itself from packet to packet.
-    """
+
+def kept_of(conditions: Conditions) -> float:
+    """What the state of a Gilbert model keeps of itself from packet to packet."""
     match conditions.loss:
         case GilbertElliott(to_bad=p, to_good=r) if 0 < p + r < 1:
-            kept = 1 - p - r
-            return (1 + kept) / (1 - kept)
-    return 1.0
+            return 1 - p - r
+    return 0.0
+
+
+def variance_factor(conditions: Conditions) -> float:
+    """How much wider the interval of a loss rate is than with packets lost each alone."""
+    kept = kept_of(conditions)
+    return (1 + kept) / (1 - kept)
 
 
 def _depends_on_time(profile: Profile, conditions: Conditions) -> bool:

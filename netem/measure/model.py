@@ -30,9 +30,14 @@ def model(
     seed: int,
     sent_at: Mapping[Way, Sequence[float]],
     size: int,
+    started: float | None = None,
 ) -> dict[Way, Record]:
-    """The record of packets of `size` bytes on the wire sent at these times, over a `Path`."""
-    path = Path(profile, seed, min((times[0] for times in sent_at.values() if times), default=0.0))
+    """The record of packets of `size` bytes on the wire sent at these times, over a `Path`.
+
+    `started` is when the path did, or the first packet if None.
+    """
+    first = min((times[0] for times in sent_at.values() if times), default=0.0)
+    path = Path(profile, seed, first if started is None else min(started, first))
     sends = sorted(
         (at, way, number) for way, times in sent_at.items() for number, at in enumerate(times)
     )

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from netem.drivers.bed import Bed
+from netem.errors import ImpairmentError
 from netem.measure.plan import Plan
 from netem.measure.running import Measurement, measure_between
 from netem.measure.sockets import open_socket
@@ -23,6 +24,8 @@ def measure_bed(
     client_host, server_host = (
         host.ipv6 if ipv6 else host.ipv4 for host in (bed.client, bed.server)
     )
+    if not client_host or not server_host:
+        raise ImpairmentError("This kernel has no IPv6: measure without -6.")
     with bed.client.entered():
         client = open_socket(client_host)
     with client:

@@ -16,6 +16,8 @@ FASTEST: Final = 20_000.0
 """Packets a second each way: above, a sender in Python no longer keeps its pace."""
 LARGEST: Final = 1472
 """Bytes of payload that fit an Ethernet packet over IPv4."""
+LARGEST6: Final = 1452
+"""The same over IPv6."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +67,12 @@ class Recorded:
     """Packets that came and that our own sockets had no room for."""
     clock_step: float
     """By how much the clock was set meanwhile."""
+    epoch: int = 0
+    """The wall clock's nanoseconds that are 0 in the records."""
+    refused: int = 0
+    """Packets that this host itself would not send."""
+    refusal: str = ""
+    """Its words."""
 
 
 def write_plan(plan: Plan) -> str:
@@ -84,6 +92,9 @@ def write_record(recorded: Recorded) -> str:
         "late": recorded.late,
         "overflowed": recorded.overflowed,
         "clock_step": recorded.clock_step,
+        "epoch": recorded.epoch,
+        "refused": recorded.refused,
+        "refusal": recorded.refusal,
     }
     return json.dumps(value)
 
@@ -100,4 +111,7 @@ def read_record(text: str) -> Recorded:
         late=value["late"],
         overflowed=value["overflowed"],
         clock_step=value["clock_step"],
+        epoch=value["epoch"],
+        refused=value["refused"],
+        refusal=value["refusal"],
     )

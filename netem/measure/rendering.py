@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from rich.table import Table
 
 from netem.measure.agreement import LEVEL, Agreement
-from netem.measure.result import Result
+from netem.measure.result import SEEDED, Result
 from netem.measure.statistics import Interval
 from netem.measure.verdict import Row, Unit
 
@@ -18,8 +18,10 @@ _VERDICTS = {True: "agrees", False: "[bold red]does not agree", None: ""}
 def headline(result: Result) -> str:
     plan = result.measurement.plan
     family = "IPv6" if result.ipv6 else "IPv4"
+    # The kernel draws without one.
+    seed = f"seed {result.seed}" if result.driver in SEEDED else "no seed"
     return (
-        f"{result.profile} through {result.driver}, {family}, seed {result.seed}: "
+        f"{result.profile} through {result.driver}, {family}, {seed}: "
         f"{plan.packets:,} packets of {plan.size} bytes each way, {plan.rate:g} a second"
     )
 
@@ -59,6 +61,12 @@ def _ordered(rows: Iterable[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: (row.way.value != "up", row.agrees is None))
 
 
+def _agreed(one: Agreement) -> str:
+    if one.agrees:
+        return "yes"
+    return "**no**" if not one.apart else f"**no**: {', '.join(one.apart)}"
+
+
 def agreement_lines(found: Iterable[Agreement]) -> list[str]:
     """A table in Markdown, so that a page can quote it as it is."""
     rows = [
@@ -79,7 +87,7 @@ def agreement_lines(found: Iterable[Agreement]) -> list[str]:
             gap,
             *(amount(delay, Unit.MILLISECONDS) or "-" for delay in (ours, theirs)),
             amount(above, Unit.MILLISECONDS),
-            "yes" if one.agrees else "**no**",
+            _agreed(one),
         ]
         rows.append(f"| {' | '.join(cells)} |")
     return rows

@@ -37,6 +37,19 @@ class Measurement:
         sent = sum(len(record.sent_at) for record in self.recorded.records.values())
         return self.recorded.late > sent / 100
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Why the figures may not be the path's."""
+        told = []
+        if self.starved:
+            told.append("the machine was too busy to send in time: measure again")
+        if self.recorded.refused:
+            told.append(
+                f"this host refused to send {self.recorded.refused} packets "
+                f"({self.recorded.refusal}): they count as lost"
+            )
+        return tuple(told)
+
 
 def measure_between(
     client: socket.socket,
@@ -61,17 +74,13 @@ def measure_between(
         stdout=subprocess.PIPE,
         text=True,
         pass_fds=(client.fileno(), server.fileno()),
+        # Ctrl-C is for us to answer.
+        start_new_session=True,
         # Two system calls and no lock: safe beside threads, too.
         preexec_fn=die_with_parent if parent_outlives_threads() else None,  # noqa: PLW1509
     ) as process:
-        assert process.stdout is not None
-        last = ""
         try:
-            for line in process.stdout:
-                last = line
-                if not line.startswith("{"):
-                    sent, total = line.split()
-                    on_progress(int(sent), int(total))
+            last = _last_line(process, on_progress)
             status: int | None = _status(process)
         except BaseException:
             process.kill()
@@ -92,12 +101,27 @@ def _status(process: subprocess.Popen[str]) -> int | None:
         return None
 
 
+def _last_line(process: subprocess.Popen[str], on_progress: Callable[[int, int], None]) -> str:
+    assert process.stdout is not None
+    last = ""
+    for line in process.stdout:
+        last = line
+        if not line.startswith("{"):
+            sent, total = line.split()
+            on_progress(int(sent), int(total))
+    return last
+
+
 def _judged(plan: Plan, recorded: Recorded) -> Measurement:
     # Where damaged packets are expected, the kernel counts among these the ones it threw away.
     if recorded.overflowed and not plan.unchecked:
         raise MeasurementFailedError(
-            f"{recorded.overflowed} packets came faster than they were read: lower the rate"
+            f"{recorded.overflowed} packets came and were thrown away by the receiving host: they "
+            "were damaged on the way, or came faster than they were read, and then lower the rate"
         )
+    sent = sum(len(record.sent_at) for record in recorded.records.values())
+    if recorded.refused and recorded.refused == sent:
+        raise MeasurementFailedError(f"this host refuses to send: {recorded.refusal}")
     if recorded.clock_step > _CLOCK_STEP:
         raise MeasurementFailedError(
             f"the clock was set by {recorded.clock_step * 1e3:.0f} ms meanwhile: measure again"

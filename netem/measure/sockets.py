@@ -9,6 +9,8 @@ import sys
 import time
 from typing import Final, NamedTuple
 
+from netem.errors import NetemError
+
 __all__ = ["Address", "Heard", "hear", "open_socket", "send_unchecked"]
 
 Address = tuple[str, int]
@@ -45,7 +47,10 @@ def open_socket(host: str, port: int = 0) -> socket.socket:
     end = socket.socket(family, socket.SOCK_DGRAM)
     try:
         end.setblocking(False)
-        end.bind((host, port))
+        try:
+            end.bind((host, port))
+        except OSError as error:
+            raise NetemError(f"{host} port {port}: {error.strerror}") from None
         _make_room(end)
         if sys.platform == "linux":
             end.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)

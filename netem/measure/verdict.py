@@ -1,27 +1,45 @@
 """Measured beside set, figure by figure, and whether they agree: pure.
 
-A figure disagrees when chance would do that in less than one measurement of a thousand.
+A figure disagrees when chance would do that in about one measurement of a thousand, or fewer.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from netem.measure.expectation import Expected, expected_of, variance_factor
+from netem.measure.chance import excess_may_be_chance, hits_may_be_chance
+from netem.measure.expectation import Expected, expected_of, kept_of, variance_factor
 from netem.measure.plan import Record
-from netem.measure.statistics import Direction, Interval, describe, percentile, wilson
+from netem.measure.statistics import Delays, Direction, Interval, describe, percentile, wilson
 from netem.profile.conditions import Profile, Way
 
-__all__ = ["DELAY_TOLERANCE", "FEW", "Row", "Unit", "compare", "median_spread"]
+__all__ = [
+    "DELAY_TOLERANCE",
+    "FEW",
+    "SURE",
+    "SURE_SIGMAS",
+    "Row",
+    "Unit",
+    "compare",
+    "delay_spread",
+    "order_spread",
+]
 
 SURE: Final = 0.999
-_SIGMAS: Final = 3.29
+SURE_SIGMAS: Final = 3.29
 """The same for a normal distribution."""
 DELAY_TOLERANCE: Final = 0.001
 """Of a median delay: what the emulator and the measuring may add."""
+LATE_TOLERANCE: Final = 0.002
+"""Of the delay of the slowest, where it varies: these wait for the machine more often."""
 _BATCHES: Final = 20
+EDGE: Final = 0.01
+"""Seconds by which gaps may lie elsewhere than in virtual time, all together."""
+_FEWEST_BATCHES: Final = 8
+_MEMORIES: Final = 10.0
+_STUDENT: Final = 3.6
 FEW: Final = 100
 """Fewer packets do not make a median: the first of a path are slow, while caches are cold."""
 
@@ -57,18 +75,26 @@ def compare(
     *,
     payload: int,
     headers: int,
+    seeded: bool = False,
 ) -> list[Row]:
+    """`seeded`: the same packets had the same fates in the model, so it needs no allowance."""
     rows: list[Row] = []
+    up = modelled[Way.UP]
+    # A server that is to hear nothing has nobody to send to.
+    mute = bool(up.sent_at) and not up.arrivals and not measured[Way.UP].received
     for way, direction in measured.items():
         model = modelled[way]
         expected = expected_of(
             profile, way, describe(model.sent_at, model.arrivals), payload, headers
         )
         rows += [
-            _loss_row(profile, way, direction, expected, records[way], model),
+            _loss_row(
+                profile, way, direction, expected, records[way], model, mute=mute, seeded=seeded
+            ),
             *_burst_rows(way, direction, expected),
-            *_delay_rows(way, direction, expected, records[way], model),
+            *_delay_rows(way, direction, expected, records[way], model, seeded=seeded),
             *_share_rows(way, direction, expected),
+            *_order_rows(way, direction, expected, records[way], model),
         ]
     return rows
 
@@ -80,15 +106,29 @@ def _loss_row(
     expected: Expected,
     record: Record,
     model: Record,
+    *,
+    mute: bool,
+    seeded: bool,
 ) -> Row:
     trials = direction.sent / variance_factor(profile.conditions(way))
-    agrees = False
+    agrees: bool | None = None if mute and not direction.sent else False
     if direction.sent:
         sure = wilson(direction.loss * trials, trials, SURE)
         spare = 0.0
-        if expected.loss_modelled:
-            spare = _SIGMAS * math.hypot(_loss_spread(record), _loss_spread(model))
+        if expected.loss_modelled and seeded:
+            lasted = record.sent_at[-1] - record.sent_at[0]
+            spare = min(1.0, EDGE / lasted) if lasted else 1.0
+        elif expected.loss_modelled:
+            spare = SURE_SIGMAS * math.hypot(_loss_spread(record), _loss_spread(model))
         agrees = sure.low - spare - expected.damaged_headers <= expected.loss <= sure.high + spare
+        if not expected.loss_modelled:
+            agrees = agrees or hits_may_be_chance(
+                len(direction.lost),
+                direction.sent,
+                expected.loss,
+                sure=SURE,
+                kept=kept_of(profile.conditions(way)),
+            )
     return Row(
         way=way,
         figure="loss",
@@ -109,7 +149,11 @@ def _burst_rows(way: Way, direction: Direction, expected: Expected) -> list[Row]
     if expected.burst is not None and not expected.damaged_headers:
         # Geometric lengths of mean m have the variance m (m - 1).
         spread = math.sqrt(expected.burst * (expected.burst - 1) / bursts.count)
-        agrees = abs(bursts.mean - expected.burst) <= _SIGMAS * spread + 1 / bursts.count
+        agrees = abs(
+            bursts.mean - expected.burst
+        ) <= SURE_SIGMAS * spread + 1 / bursts.count or excess_may_be_chance(
+            len(direction.lost), bursts.count, expected.burst, sure=SURE
+        )
     return [
         Row(
             way=way,
@@ -123,41 +167,79 @@ def _burst_rows(way: Way, direction: Direction, expected: Expected) -> list[Row]
 
 
 def _delay_rows(
-    way: Way, direction: Direction, expected: Expected, record: Record, model: Record
+    way: Way,
+    direction: Direction,
+    expected: Expected,
+    record: Record,
+    model: Record,
+    *,
+    seeded: bool,
 ) -> list[Row]:
     delays = direction.delays
     if delays is None:
         return []
-    agrees = None
-    if expected.delay is not None and direction.received >= FEW:
-        spare = DELAY_TOLERANCE
-        if expected.delay_modelled:
-            spare += _SIGMAS * math.hypot(median_spread(record), median_spread(model))
-        agrees = abs(delays.median - expected.delay) <= spare
-    shown = [("delay, least", delays.least), ("delay, 95 %", delays.p95)]
-    shown += [("delay, 99 %", delays.p99), ("jitter, mean step", delays.jitter)]
+    enough = direction.received >= FEW
+    judged = [
+        ("delay, median", delays.median, expected.delay, 0.5, DELAY_TOLERANCE),
+        ("delay, 95 %", delays.p95, expected.late, 0.95, LATE_TOLERANCE),
+    ]
+    unknown = 0.0 if seeded else None
+    spares = {
+        fraction: _delay_spare(expected, record, model, fraction, unknown)
+        for *_, fraction, _ in judged
+    }
     return [
-        Row(
-            way=way,
-            figure="delay, median",
-            unit=Unit.MILLISECONDS,
-            expected=expected.delay,
-            modelled=expected.delay_modelled,
-            measured=delays.median,
-            agrees=agrees,
-        ),
         *(
             Row(
                 way=way,
                 figure=figure,
                 unit=Unit.MILLISECONDS,
-                expected=None,
+                expected=wanted,
+                modelled=wanted is not None and expected.delay_modelled,
                 measured=value,
-                agrees=None,
+                agrees=_delay_agrees(value, wanted, tolerance, spares[fraction])
+                if enough
+                else None,
             )
-            for figure, value in shown
+            for figure, value, wanted, fraction, tolerance in judged
         ),
+        *_shown_rows(way, delays),
     ]
+
+
+def _shown_rows(way: Way, delays: Delays) -> Iterator[Row]:
+    for figure, value in (
+        ("delay, least", delays.least),
+        ("delay, 99 %", delays.p99),
+        ("jitter, mean step", delays.jitter),
+    ):
+        yield Row(
+            way=way,
+            figure=figure,
+            unit=Unit.MILLISECONDS,
+            expected=None,
+            measured=value,
+            agrees=None,
+        )
+
+
+def _delay_agrees(
+    value: float, wanted: float | None, tolerance: float, spare: float | None
+) -> bool | None:
+    if wanted is None or spare is None:
+        return None
+    return abs(value - wanted) <= tolerance + spare
+
+
+def _delay_spare(
+    expected: Expected, record: Record, model: Record, fraction: float, unknown: float | None
+) -> float | None:
+    """What chance may add to the tolerance; `unknown` where it was too short to tell."""
+    if not expected.delay_modelled:
+        return 0.0
+    spreads = [delay_spread(one, fraction, expected.memory) for one in (record, model)]
+    known = [spread for spread in spreads if spread is not None]
+    return SURE_SIGMAS * math.hypot(*known) if len(known) == len(spreads) else unknown
 
 
 def _share_rows(way: Way, direction: Direction, expected: Expected) -> list[Row]:
@@ -166,13 +248,14 @@ def _share_rows(way: Way, direction: Direction, expected: Expected) -> list[Row]
     for figure, count, share in (
         ("duplicated", direction.duplicated, expected.duplicated),
         ("corrupted", direction.corrupted, expected.corrupted),
-        ("reordered", direction.reordered, None),
     ):
         if not count and not share:
             continue
-        agrees = None
-        if share is not None:
-            agrees = share in wilson(count, direction.sent, SURE)
+        agrees = False
+        if direction.sent:
+            agrees = share in wilson(count, direction.sent, SURE) or hits_may_be_chance(
+                count, direction.sent, share, sure=SURE
+            )
         rows.append(
             Row(
                 way=way,
@@ -187,6 +270,40 @@ def _share_rows(way: Way, direction: Direction, expected: Expected) -> list[Row]
     return rows
 
 
+def _order_rows(
+    way: Way, direction: Direction, expected: Expected, record: Record, model: Record
+) -> list[Row]:
+    if not direction.reordered and not expected.reordered:
+        return []
+    share = direction.reordered / direction.sent
+    spread = math.hypot(order_spread(record), order_spread(model))
+    sure = wilson(direction.reordered, direction.sent, SURE)
+    spare = SURE_SIGMAS * spread if expected.reordered else 0.0
+    return [
+        Row(
+            way=way,
+            figure="reordered",
+            unit=Unit.PERCENT,
+            expected=expected.reordered,
+            modelled=expected.reordered > 0,
+            measured=share,
+            interval=wilson(direction.reordered, direction.sent),
+            agrees=sure.low - spare <= expected.reordered <= sure.high + spare,
+        )
+    ]
+
+
+def order_spread(record: Record) -> float:
+    """Standard error of the share that was overtaken, which comes in runs."""
+    overtaken = [0.0] * len(record.sent_at)
+    highest = -1
+    for arrival in record.arrivals:
+        if 0 <= arrival.sequence < len(overtaken):
+            overtaken[arrival.sequence] = float(arrival.sequence < highest)
+            highest = max(highest, arrival.sequence)
+    return _spread([sum(batch) / len(batch) for batch in _batches(overtaken)])
+
+
 def _loss_spread(record: Record) -> float:
     """Standard error of a loss rate whose losses hang together, by means of batches."""
     came = {arrival.sequence for arrival in record.arrivals}
@@ -194,21 +311,31 @@ def _loss_spread(record: Record) -> float:
     return _spread([sum(batch) / len(batch) for batch in _batches(lost)])
 
 
-def median_spread(record: Record) -> float:
-    """Standard error of the median delay, by means of batches."""
+def delay_spread(record: Record, fraction: float, memory: float) -> float | None:
+    """Standard error of a quantile of the delay, by means of batches.
+
+    None where they would be too few, or so short that each depends on the one before: what keeps
+    the order hands the delay of a packet on to those behind it, for `memory` seconds or so.
+    """
     delays = [one.at - record.sent_at[one.sequence] for one in record.arrivals]
-    return _spread([percentile(sorted(batch), 0.5) for batch in _batches(delays)])
+    count = _BATCHES
+    if memory and record.sent_at:
+        lasted = record.sent_at[-1] - record.sent_at[0]
+        count = min(count, int(lasted / (_MEMORIES * memory)))
+    if count < _FEWEST_BATCHES:
+        return None
+    return _spread([percentile(sorted(batch), fraction) for batch in _batches(delays, count)])
 
 
-def _batches(values: Sequence[float]) -> list[Sequence[float]]:
-    size = len(values) // _BATCHES
-    return [values[at * size : (at + 1) * size] for at in range(_BATCHES)] if size else []
+def _batches(values: Sequence[float], count: int = _BATCHES) -> list[Sequence[float]]:
+    size = len(values) // count
+    return [values[at * size : (at + 1) * size] for at in range(count)] if size else []
 
 
 def _spread(means: Sequence[float]) -> float:
-    """Of the mean of these."""
+    """Of the mean of these; of few, as much more as Student's t is wider than the normal."""
     if len(means) < 2:
         return 0.0
     mean = sum(means) / len(means)
     variance = sum((one - mean) ** 2 for one in means) / (len(means) - 1)
-    return math.sqrt(variance / len(means))
+    return math.sqrt(variance / len(means)) * (1 + _STUDENT / (len(means) - 1))

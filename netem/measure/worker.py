@@ -4,7 +4,6 @@ Started by `netem.measure.running`, with the two sockets as descriptors. Progres
 of two numbers, packets sent and packets to send; the record is the last line.
 """
 
-import contextlib
 import gc
 import json
 import socket
@@ -38,6 +37,8 @@ class _End:
     arrivals: list[tuple[int, int, bool]] = field(default_factory=list)
     overflowed: int = 0
     late: int = 0
+    refused: int = 0
+    refusal: str = ""
 
     def send_due(self, now: float, plan: Plan) -> float:
         """Send one packet if it is time; returns when the next is due."""
@@ -51,9 +52,12 @@ class _End:
         self.late += now - self.due > _LATE
         payload = pack(plan.run, len(self.sent_at), plan.size)
         self.sent_at.append(time.time_ns())
-        # A refusal of the host is a loss like another: it shows as a packet that never came.
-        with contextlib.suppress(OSError):
+        try:
             self.socket.sendto(payload, self.peer)
+        except OSError as error:
+            # It shows as a packet that never came, but it is not the path that lost it.
+            self.refused += 1
+            self.refusal = error.strerror or str(error)
         # Who is late does not catch up: a burst would fill queues that the plan leaves empty.
         self.due = max(self.due + 1 / plan.rate, now)
         return self.due
@@ -92,6 +96,9 @@ def measure(
         late=client.late + server.late,
         overflowed=client.overflowed + server.overflowed,
         clock_step=abs(time.time_ns() - time.monotonic_ns() - offset) / 1e9,
+        epoch=epoch,
+        refused=client.refused + server.refused,
+        refusal=client.refusal or server.refusal,
     )
 
 

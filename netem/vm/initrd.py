@@ -138,9 +138,12 @@ def _lines(path: Path) -> list[str]:
 
 
 def _expand(path: Path) -> bytes:
-    data = path.read_bytes()
-    if path.suffix == ".xz":
-        return lzma.decompress(data)
+    try:
+        data = path.read_bytes()
+        if path.suffix == ".xz":
+            return lzma.decompress(data)
+    except (OSError, lzma.LZMAError) as error:
+        raise NoMachineError(f"{path} cannot be read: {error}") from None
     if path.suffix != ".ko":
         raise NoMachineError(f"{path} is compressed in a way not known here")
     return data

@@ -71,6 +71,12 @@ class Machine:
         self._seen = b""
         try:
             said = self._read_until(READY, started + BOOT_TIMEOUT)
+        except NoMachineError as error:
+            self.close()
+            folder = kernel.image.parent.parent
+            raise NoMachineError(
+                f"{error}; if it never starts, remove {folder} and run python -m netem.vm again"
+            ) from None
         except BaseException:
             self.close()
             raise

@@ -3,11 +3,13 @@
 The kernel's package is unpacked into a cache and never installed, so the host keeps its own.
 """
 
+import contextlib
 import os
 import platform
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,9 +18,14 @@ from typing import Final
 
 from netem.errors import ImpairmentError
 
+if sys.platform == "linux":
+    import fcntl
+
 __all__ = [
+    "META_PACKAGE",
     "Kernel",
     "NoMachineError",
+    "cache_directory",
     "fetch_kernel",
     "find_kernel",
     "find_tool",
@@ -37,6 +44,7 @@ _DEBIAN_PACKAGES: Final = {
     "tc": "iproute2",
     "nft": "nftables",
 }
+_DOWNLOAD: Final = "download-"
 _DOWNLOAD_TIMEOUT: Final = 120.0
 _QUERY_TIMEOUT: Final = 30.0
 
@@ -64,7 +72,13 @@ def find_tool(name: str) -> Path:
 
 
 def cache_directory() -> Path:
-    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    root = os.environ.get("XDG_CACHE_HOME") or ""
+    if not Path(root).is_absolute():
+        # A relative one is to be ignored, says the XDG Base Directory Specification.
+        try:
+            root = str(Path.home() / ".cache")
+        except RuntimeError:
+            raise NoMachineError("you have no home folder: set XDG_CACHE_HOME") from None
     return Path(root) / "tenuto-netem"
 
 
@@ -111,12 +125,32 @@ def fetch_kernel() -> Kernel:
             return find_kernel()
         raise
     release = package.removeprefix("linux-image-")
-    for kernel in _cached():
-        if kernel.release == release:
-            return kernel
+    if (kernel := _cached_as(release)) is not None:
+        return kernel
     cache = cache_directory()
-    cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=cache, prefix="download-") as folder:
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        with _alone_in(cache):
+            return _cached_as(release) or _download(package, release, cache)
+    except OSError as error:
+        raise NoMachineError(f"cannot keep the kernel in {cache}: {error.strerror}") from None
+
+
+@contextlib.contextmanager
+def _alone_in(cache: Path) -> Iterator[None]:
+    """One downloads, others wait; what one that was killed left behind goes."""
+    descriptor = os.open(cache, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        for left in cache.glob(f"{_DOWNLOAD}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _download(package: str, release: str, cache: Path) -> Kernel:
+    with tempfile.TemporaryDirectory(dir=cache, prefix=_DOWNLOAD) as folder:
         options = ["-o", "APT::Sandbox::User=root"] if os.geteuid() == 0 else []
         _run(["apt-get", "-qq", *options, "download", package], cwd=folder)
         archives = list(Path(folder).glob("*.deb"))
@@ -124,13 +158,16 @@ def fetch_kernel() -> Kernel:
             raise NoMachineError(f"apt-get downloaded no {package}")
         unpacked = Path(folder) / "unpacked"
         _run(["dpkg-deb", "-x", str(archives[0]), str(unpacked)], cwd=folder)
-        try:
-            unpacked.rename(cache / release)
-        except OSError as error:
-            # Another run may have been faster, with the same content.
-            if not (cache / release).is_dir():
-                raise NoMachineError(f"cannot keep the kernel in {cache}: {error}") from None
-    return find_kernel()
+        # What is there under its name is not whole, or it would have been found.
+        shutil.rmtree(cache / release, ignore_errors=True)
+        unpacked.rename(cache / release)
+    if (kernel := _cached_as(release)) is None:
+        raise NoMachineError(f"{package} has no kernel {release} in it")
+    return kernel
+
+
+def _cached_as(release: str) -> Kernel | None:
+    return next((kernel for kernel in _cached() if kernel.release == release), None)
 
 
 def _cached() -> Iterator[Kernel]:
@@ -160,6 +197,8 @@ def _run(argv: list[str], cwd: str | None = None, timeout: float = _DOWNLOAD_TIM
         )
     except FileNotFoundError:
         raise NoMachineError(f"{argv[0]} is not here: this needs a Debian system") from None
+    except OSError as error:
+        raise NoMachineError(f"{argv[0]}: {error.strerror}") from None
     except subprocess.TimeoutExpired:
         raise NoMachineError(f"{' '.join(argv)}: took longer than {timeout:.0f} s") from None
     if done.returncode:

@@ -49,7 +49,9 @@ def open_tap(namespace: Namespace, name: str) -> int:
     except OSError as error:
         if descriptor >= 0:
             os.close(descriptor)
-        raise ImpairmentError(f"TAP is refused here ({_TUN_DEVICE}: {error.strerror}).") from None
+        raise ImpairmentError(
+            f"TAP is refused here ({_TUN_DEVICE}: {error.strerror}): the machine needs root."
+        ) from None
     return descriptor
 
 

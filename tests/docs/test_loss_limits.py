@@ -13,7 +13,8 @@ LIMITS = table(PAGE, "limit")
 # Numbers that bound nothing: codes of the kernel, formats, arithmetic, what is usual or shown,
 # and how sure a figure is.
 NO_LIMITS = {
-    "BAD_PROFILE", "NAMED", "_ICMPV6_QUERIES", "_ICMP_HEADER",
+    "EDGE", "LATE_TOLERANCE", "SURE_SIGMAS", "_ENOUGH_FADES", "_FEWEST_BATCHES", "_FEW_BURSTS",
+    "_MEMORIES", "_MORE", "_MOST", "_STUDENT", "BAD_PROFILE", "NAMED", "_ICMPV6_QUERIES", "_ICMP_HEADER",
     "CLONE_NEWNET", "CLONE_NEWNS", "CLONE_NEWPID", "CLONE_NEWUSER", "CONFIDENCE", "COULD_NOT",
     "DEFAULT_POLICE_BURST", "DEFAULT_QUEUE", "DELAY_TOLERANCE", "FEW", "IFF_NO_PI", "IFF_TUN",
     "LARGEST_FRAME", "LEAST_BUCKET", "LEAST_DELAY", "LENGTH", "LEVEL", "LINK_HEADER", "LONG",

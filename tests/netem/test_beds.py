@@ -155,7 +155,8 @@ def test_the_kernels_tcp_sees_the_loss(make: Make, family: int) -> None:
 @FAMILIES
 def test_tcp_over_a_clear_link_is_not_retransmitted(make: Make, family: int) -> None:
     bed = make(replace(CLEAR, down=Conditions(bottleneck=Rate(bits_per_second=5e7, queue=2000))))
-    assert transfer(bed, family, 1_000_000) == 0
+    # The counts tell whether the bed lost it or TCP was in a hurry.
+    assert transfer(bed, family, 1_000_000) == 0, bed.tally()
 
 
 def checksum(data: bytes) -> int:
@@ -405,10 +406,11 @@ def test_the_outer_network_is_not_touched(make: Make, outer: Outer) -> None:
 def test_an_emulator_that_does_not_answer_is_ended(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("netem.drivers.emulation.PATIENCE", 0.3)
+    # Its start needs patience, too, where all share the processors.
+    monkeypatch.setattr("netem.drivers.emulation.PATIENCE", 3)
     bed = make(CLEAR)
     os.kill(bed.emulator_pid, signal.SIGSTOP)
-    with pytest.raises(ImpairmentError, match="gave no answer in 0.3 s"):
+    with pytest.raises(ImpairmentError, match="gave no answer in 3 s"):
         bed.tally()
     bed.close()
     with pytest.raises(ImpairmentError, match="gone before the last count"):

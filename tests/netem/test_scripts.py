@@ -236,14 +236,15 @@ def test_a_script_that_is_stopped_leaves_no_half(signal: str, status: int) -> No
     told = in_namespace(
         f"{PAIRS}mkdir /dev/shm/$$ && cat > /dev/shm/$$/nft <<'END'\n"
         "#!/bin/sh\n"
-        'case $* in "add rule"*) sleep 1 ;; esac\n'
+        'case $* in "add rule"*) : > "$(dirname "$0")/slow"; sleep 2 ;; esac\n'
         "for real in /usr/sbin/nft /sbin/nft /usr/bin/nft; do\n"
         '    if [ -x "$real" ]; then exec "$real" "$@"; fi\n'
         "done\n"
         "END\n"
         "chmod +x /dev/shm/$$/nft; PATH=/dev/shm/$$:$PATH\n"
         # A command in the background of a plain shell ignores INT, but not with a handler.
-        f"env --default-signal=INT block-udp443.sh drop rc rs & child=$!; sleep 0.7\n"
+        f"env --default-signal=INT block-udp443.sh drop rc rs & child=$!\n"
+        "until [ -e /dev/shm/$$/slow ]; do sleep 0.05; done\n"
         f"nft list tables; kill -{signal} $child; wait $child; echo status $?\n"
         "nft list ruleset; rm -r /dev/shm/$$"
     )

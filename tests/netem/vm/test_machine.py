@@ -12,11 +12,11 @@ import pytest
 
 from netem.errors import ImpairmentError
 from netem.profile.conditions import Blackout, Block, Conditions, Profile, RandomLoss
-from netem.vm import packages
+from netem.vm import machine, packages
 from netem.vm.archive import Archive
 from netem.vm.bed import VmBed
 from netem.vm.initrd import module_order
-from netem.vm.machine import RefusedLineError
+from netem.vm.machine import Machine, RefusedLineError
 from netem.vm.packages import NoMachineError, fetch_kernel, find_kernel, find_tool, missing
 from tests.support.machine import needs_machine
 
@@ -96,6 +96,76 @@ def test_an_apt_that_knows_nothing_is_quoted(
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     with pytest.raises(NoMachineError, match=words):
         fetch_kernel()
+
+
+@pytest.fixture
+def apt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A folder with an apt that has a kernel 7.7.7, which takes half a second to come."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name, text in (
+        ("apt-cache", "echo '  Depends: linux-image-7.7.7'"),
+        ("apt-get", f"echo x >>{tmp_path}/downloads; sleep 0.5; : >linux-image-7.7.7.deb"),
+        ("dpkg-deb", 'mkdir -p "$3/boot" "$3/lib/modules/7.7.7"; : >"$3/boot/vmlinuz-7.7.7"'),
+    ):
+        (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tools / name).chmod(0o755)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
+    return tmp_path
+
+
+def test_two_that_fetch_at_once_download_once(apt: Path) -> None:
+    argv = [sys.executable, "-m", "netem.vm"]
+    both = [subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in "12"]
+    for process in both:
+        said, _ = process.communicate(timeout=60)
+        assert b"kernel 7.7.7 in " in said
+    assert (apt / "downloads").read_text() == "x\n"
+    assert [path.name for path in (apt / "cache" / "tenuto-netem").iterdir()] == ["7.7.7"]
+
+
+def test_what_a_killed_fetch_left_is_no_kernel_and_goes(apt: Path) -> None:
+    cache = apt / "cache" / "tenuto-netem"
+    with subprocess.Popen([sys.executable, "-m", "netem.vm"]) as process:
+        until = time.monotonic() + 20
+        while not (apt / "downloads").exists() and time.monotonic() < until:
+            time.sleep(0.01)
+        process.kill()
+    assert [path.name[:9] for path in cache.iterdir()] == ["download-"]
+    # Nor is a folder that lacks the half.
+    (cache / "7.7.7" / "boot").mkdir(parents=True)
+    (cache / "7.7.7" / "boot" / "vmlinuz-7.7.7").touch()
+    assert fetch_kernel().release == "7.7.7"
+    assert [path.name for path in cache.iterdir()] == ["7.7.7"]
+
+
+def test_a_cache_that_cannot_be_is_named(apt: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (apt / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(apt / "file"))
+    with pytest.raises(NoMachineError, match="cannot keep the kernel in .*/file/tenuto-netem: Not"):
+        fetch_kernel()
+
+
+def test_a_kernel_that_is_damaged_is_named_with_the_remedy(tmp_path: Path) -> None:
+    (tmp_path / "sch_netem.ko.xz").write_bytes(b"\xfd7zXZ\0half")
+    with pytest.raises(NoMachineError, match=r"sch_netem\.ko\.xz cannot be read"):
+        module_order(tmp_path, ("sch_netem",))
+
+
+@needs_machine
+@pytest.mark.timeout(120)
+def test_a_machine_that_does_not_start_says_what_to_remove(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    whole = find_kernel()
+    image = tmp_path / "1.2.3" / "boot" / "vmlinuz-1.2.3"
+    image.parent.mkdir(parents=True)
+    image.write_bytes(whole.image.read_bytes()[:100_000])
+    monkeypatch.setattr(machine, "BOOT_TIMEOUT", 8.0)
+    with pytest.raises(NoMachineError, match=r"remove .*/1\.2\.3 and run python -m netem\.vm"):
+        Machine((), packages.Kernel(whole.release, image, whole.modules))
+    assert processes_of_qemu() == set()
 
 
 def processes_of_qemu(parent: int | None = None) -> set[int]:
