@@ -175,4 +175,5 @@ def test_a_full_disk_is_said_in_a_line() -> None:
     argv = [sys.executable, "-m", "netem", "list"]
     with open("/dev/full", "w") as full:
         done = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert (done.returncode, done.stderr) == (125, "netem: standard output: No space left on device\n")
+    assert done.returncode == 125
+    assert done.stderr == "netem: standard output: No space left on device\n"
