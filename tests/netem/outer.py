@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,10 +18,14 @@ from typing import IO
 from netem.kernel.interfaces import configure, find_tool
 from netem.kernel.namespaces import Namespace
 
-__all__ = ["MARK", "Outer", "Process", "eventually", "outer_network", "processes_with"]
+__all__ = ["MARK", "PYTHON", "Outer", "Process", "eventually", "outer_network", "processes_with"]
 
 MARK = "NETEM_TEST_MARK"
 """What tells a run's own processes from all others: their environment."""
+
+
+PYTHON = shlex.quote(sys.executable)
+"""In a line for a shell: our clone may be anywhere."""
 
 
 @dataclass(slots=True)
@@ -110,6 +115,8 @@ def outer_network() -> Iterator[Outer]:
         with namespace.entered():
             tbf = "qdisc add dev foreign root tbf rate 1mbit burst 3000 limit 30000"
             subprocess.run([str(find_tool("tc")), *tbf.split()], check=True)
+        # A new veth finds its carrier a moment later, and that is no doing of a run.
+        eventually(lambda: "LOWERLAYERDOWN" not in outer.state()["links"])
         try:
             yield outer
         finally:

@@ -18,7 +18,7 @@ from netem.measure.plan import Plan
 from netem.measure.running import MeasurementFailedError, measure_between
 from netem.vm import packages
 from netem.vm.packages import NoMachineError
-from tests.netem.outer import Outer, eventually
+from tests.netem.outer import PYTHON, Outer, eventually
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="namespaces are Linux")
 
@@ -67,7 +67,7 @@ def test_a_download_that_takes_too_long() -> None:
 
 
 def test_a_server_that_will_not_end_is_ended(outer: Outer) -> None:
-    server = f"trap '' TERM; {sys.executable} -m http.server 8000 & while :; do sleep 0.1; done"
+    server = f"trap '' TERM; {PYTHON} -m http.server 8000 & while :; do sleep 0.1; done"
     before = time.monotonic()
     done = outer.netem("run", "clear", "--serve", server, "--ready", "8000", "--", "true")
     assert done.returncode == 0, done.stderr

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from netem.catalogue import Catalogue
 from netem.cli.listing import list_profiles, show_profile
+from tests.netem.outer import PYTHON
 
 NAMES = Catalogue().names()
 
@@ -86,6 +87,6 @@ def test_a_nonsense_profile_is_one_line(tmp_path: Path) -> None:
 
 
 def test_a_reader_who_has_had_enough() -> None:
-    line = f"{sys.executable} -m netem list | head -1"
+    line = f"{PYTHON} -m netem list | head -1"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
     assert done.stderr == ""

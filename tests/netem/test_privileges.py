@@ -15,7 +15,7 @@ import pytest
 from netem.kernel.interfaces import find_tool
 from netem.kernel.trials import TRIALS
 from netem.vm.packages import missing
-from tests.netem.outer import Outer, eventually
+from tests.netem.outer import PYTHON, Outer, eventually
 
 PLAIN_USER = [sys.executable, "-m", "tests.netem.unprivileged"]
 NO_NET_ADMIN = ["setpriv", "--bounding-set", "-net_admin", "--inh-caps", "-net_admin"]
@@ -25,7 +25,7 @@ NO_NAMESPACES = [
     "sh",
 ]
 
-SERVE = ["--serve", f"exec {sys.executable} -m http.server 8000"]
+SERVE = ["--serve", f"exec {PYTHON} -m http.server 8000"]
 ASK = "curl -s -o /dev/null -w '%{http_code} ' http://$NETEM_SERVER:8000/"
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from netem.kernel.interfaces import configure, set_sysctl
-from tests.netem.outer import Outer
+from tests.netem.outer import PYTHON, Outer
 
 ECHO = (
     "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); "
@@ -130,14 +130,14 @@ def test_the_same_seed_loses_the_same_with_every_driver(outer: Outer, tmp_path: 
 
 def test_a_server_of_its_own(outer: Outer) -> None:
     done = outer.netem(
-        *("run", "clear", "--serve", f"exec {sys.executable} -m http.server 8000", "--"),
+        *("run", "clear", "--serve", f"exec {PYTHON} -m http.server 8000", "--"),
         *("sh", "-c", "curl -s -o /dev/null -w '%{http_code} ' http://$NETEM_SERVER:8000/"),
     )
     assert (done.returncode, done.stdout) == (0, "200 ")
 
 
 def test_localhost_is_the_servers(outer: Outer) -> None:
-    serve = f'exec {sys.executable} -c "{ECHO}"'
+    serve = f'exec {PYTHON} -c "{ECHO}"'
     done = outer.netem(
         *("run", "loss5", "--localhost", "--ready", "9000", "--serve", serve, "--"),
         *(sys.executable, "-c", ASK),
@@ -176,7 +176,7 @@ def test_a_server_that_does_not_come_up(outer: Outer, serve: str, words: str) ->
 
 
 def test_a_server_on_another_port(outer: Outer) -> None:
-    serve = f"exec {sys.executable} -m http.server 8000"
+    serve = f"exec {PYTHON} -m http.server 8000"
     done = outer.netem(
         *("run", "clear", "--ready-within", "1", "--ready", "8001", "--serve", serve, "--", "true")
     )
@@ -186,7 +186,7 @@ def test_a_server_on_another_port(outer: Outer) -> None:
 
 def test_a_server_that_ends_before_the_command_is_told(outer: Outer, tmp_path: Path) -> None:
     report = tmp_path / "report.json"
-    serve = f"{sys.executable} -m http.server 8000 & read line <{tmp_path}/fifo; exit 4"
+    serve = f"{PYTHON} -m http.server 8000 & read line <{tmp_path}/fifo; exit 4"
     (tmp_path / "end").write_text(
         f"echo end >{tmp_path}/fifo; "
         "while curl -s http://$NETEM_SERVER:8000/ >/dev/null; do :; done; sleep 0.2; exit 7"
@@ -205,7 +205,7 @@ def test_a_server_that_ends_before_the_command_is_told(outer: Outer, tmp_path: P
 def test_a_server_may_write_something_down_at_the_end(outer: Outer, tmp_path: Path) -> None:
     note = tmp_path / "note"
     server = (
-        f"trap 'echo ended > {note}; exit' TERM; {sys.executable} -m http.server 8000 & "
+        f"trap 'echo ended > {note}; exit' TERM; {PYTHON} -m http.server 8000 & "
         "while :; do sleep 0.05; done"
     )
     assert outer.netem("run", "clear", "--serve", server, "--", "true").returncode == 0

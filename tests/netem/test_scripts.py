@@ -1,5 +1,6 @@
 """The scripts for a real router: the lines of the profiles, and no trace of a failure."""
 
+import shlex
 import shutil
 import subprocess
 import sys
@@ -223,7 +224,8 @@ def test_clear_does_not_vouch_for_what_it_cannot_see() -> None:
     told = in_namespace(
         "mkdir /dev/shm/$$\n"
         "ln -s $(command -v id) $(command -v dirname) $(command -v readlink) /dev/shm/$$\n"
-        f"PATH=/dev/shm/$$ /bin/sh {SCRIPTS}/clear.sh || echo status $?; rm -r /dev/shm/$$"
+        f"PATH=/dev/shm/$$ /bin/sh {shlex.quote(str(SCRIPTS))}/clear.sh || echo status $?\n"
+        "rm -r /dev/shm/$$"
     )
     assert "there is no tc here to look for qdiscs with" in told
     assert told.endswith("status 1\n")
@@ -232,11 +234,14 @@ def test_clear_does_not_vouch_for_what_it_cannot_see() -> None:
 @needs_nft
 @pytest.mark.parametrize(("signal", "status"), [("INT", 130), ("TERM", 143), ("HUP", 129)])
 def test_a_script_that_is_stopped_leaves_no_half(signal: str, status: int) -> None:
-    # The third line of nft is slow, and the signal comes while it runs.
+    # The third line of nft waits for the signal to be sent.
     told = in_namespace(
         f"{PAIRS}mkdir /dev/shm/$$ && cat > /dev/shm/$$/nft <<'END'\n"
         "#!/bin/sh\n"
-        'case $* in "add rule"*) : > "$(dirname "$0")/slow"; sleep 2 ;; esac\n'
+        'here=$(dirname "$0")\n'
+        'case $* in "add rule"*) : > "$here/slow"\n'
+        '    until [ -e "$here/sent" ]; do sleep 0.05; done ;;\n'
+        "esac\n"
         "for real in /usr/sbin/nft /sbin/nft /usr/bin/nft; do\n"
         '    if [ -x "$real" ]; then exec "$real" "$@"; fi\n'
         "done\n"
@@ -245,7 +250,8 @@ def test_a_script_that_is_stopped_leaves_no_half(signal: str, status: int) -> No
         # A command in the background of a plain shell ignores INT, but not with a handler.
         f"env --default-signal=INT block-udp443.sh drop rc rs & child=$!\n"
         "until [ -e /dev/shm/$$/slow ]; do sleep 0.05; done\n"
-        f"nft list tables; kill -{signal} $child; wait $child; echo status $?\n"
+        f"nft list tables; kill -{signal} $child; : > /dev/shm/$$/sent\n"
+        "wait $child; echo status $?\n"
         "nft list ruleset; rm -r /dev/shm/$$"
     )
     assert told.startswith("table inet tenuto_netem\n")

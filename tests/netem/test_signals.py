@@ -10,7 +10,6 @@ import re
 import select
 import signal
 import subprocess
-import sys
 import termios
 import time
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.netem.outer import MARK, Outer, eventually
+from tests.netem.outer import MARK, PYTHON, Outer, eventually
 
 COUNTING = (
     "trap 'echo got INT' INT; trap 'echo got TERM' TERM; echo ready; "
@@ -138,7 +137,7 @@ def shell(outer: Outer) -> Iterator[Terminal]:
     terminal.close()
 
 
-RUN = f"{sys.executable} -m netem run clear --"
+RUN = f"{PYTHON} -m netem run clear --"
 
 
 def test_the_key_reaches_the_command_once(shell: Terminal) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import shlex
 import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
@@ -24,6 +23,7 @@ from netem.vm.bed import VmBed
 from tests.docs.pages import ROOT, blocks
 from tests.docs.test_commands import commands
 from tests.docs.test_loss_testing import PAGE, needs_netem
+from tests.netem.outer import PYTHON
 from tests.support.machine import needs_machine
 
 SCRIPTS = sorted((ROOT / "netem" / "scripts").glob("*.sh"))
@@ -42,7 +42,7 @@ def typed(bed: VmBed, line: str) -> str:
     line = line.replace("sudo ", "")
     if "| sh -e" in line:
         made = subprocess.run(
-            shlex.split(line.replace("python", sys.executable).removesuffix("| sh -e")),
+            shlex.split(line.replace("python", PYTHON).removesuffix("| sh -e")),
             cwd=ROOT,
             capture_output=True,
             text=True,

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.netem.outer import Outer, outer_network
+from tests.netem.outer import PYTHON, Outer, outer_network
 from tests.support.machine import needs_machine
 
 pytestmark = [needs_machine, pytest.mark.timeout(120)]
 
-SERVE = ("--serve", f"exec {sys.executable} -m http.server 8000", "--ready", "8000")
+SERVE = ("--serve", f"exec {PYTHON} -m http.server 8000", "--ready", "8000")
 TALK = (
     "ping -q -c 100 -i 0.005 -W 1 $NETEM_SERVER >/dev/null; "
     "curl -s -o /dev/null -w '%{http_code} ' http://$NETEM_SERVER:8000/; "
