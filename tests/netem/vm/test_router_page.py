@@ -64,7 +64,7 @@ def qdiscs(bed: VmBed) -> str:
 
 @needs_machine
 @pytest.mark.timeout(120)
-def test_the_commands_of_the_page_do_it_on_a_real_netem() -> None:
+def test_the_commands_of_the_page_and_all_scripts_do_it_on_a_real_netem() -> None:
     assert [line for line in LINES if "| sudo sh" in line]
     with VmBed(Profile(name="clear")) as bed:
         bed.machine.run("mkdir -p netem/scripts")
@@ -104,16 +104,6 @@ def test_the_commands_of_the_page_do_it_on_a_real_netem() -> None:
         assert qdiscs(bed) == before
         assert next(told, None) is None
 
-
-@needs_machine
-@pytest.mark.timeout(120)
-def test_every_script_is_taken_by_a_real_netem_and_taken_back() -> None:
-    with VmBed(Profile(name="clear")) as bed:
-        bed.machine.run("mkdir -p netem/scripts")
-        for script in SCRIPTS:
-            text = base64.b64encode(script.read_bytes()).decode()
-            bed.machine.run(f"echo {text} | base64 -d > netem/scripts/{script.name}")
-        before = qdiscs(bed)
         for script in SCRIPTS:
             if script.name in ("clear.sh", "common.sh", "block-udp443.sh"):
                 continue
