@@ -21,6 +21,8 @@ from tests.support.power import skip_without_power
 # Started in the background of a script, we inherit that Ctrl-C is ignored, and the programs
 # that the tests interrupt would inherit it from us.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP"):  # which nohup has ignored
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Every property test draws the same examples in every run, and prints how to draw them. How long
 # one takes is the machine's business.
