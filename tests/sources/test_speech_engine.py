@@ -15,6 +15,7 @@ from tenuto.errors import ErrorCode, RequestError, SourceError
 from tenuto.sources import Mark, SpeechSource, open_speech, shared_engine
 from tenuto.sources.clauses import MAX_CLAUSE_SIZE, Clause
 from tenuto.sources.espeak_engine import MAX_CLAUSE_AUDIO, Engine, Manner, Utterance
+from tenuto.sources.espeak_process import Child
 from tests.sources.listening import hear
 
 LONG = ("a longish clause of words " * 10)[:MAX_CLAUSE_SIZE]
@@ -191,6 +192,21 @@ async def test_without_the_extra_the_answer_says_what_to_install(
     assert refusal.value.code is ErrorCode.NO_VOICE
     error = (await finished(engine.speak(Clause(0, "hello"), Manner("gmw/en")))).error
     assert isinstance(error, RequestError)
+
+
+def test_a_child_that_has_gone_already_has_said_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    stub = SimpleNamespace(
+        get_library_path=lambda: "/nowhere/libespeak-ng.so", get_data_path=lambda: "/nowhere"
+    )
+    monkeypatch.setitem(sys.modules, "espeakng_loader", stub)
+    child = Child()
+    try:
+        child._process.wait(10)
+        child.send(b"L")
+        with pytest.raises(RequestError, match="cannot be used"):
+            child.receive()
+    finally:
+        child.close()
 
 
 @pytest.mark.parametrize("library", [__file__, "/nowhere/libespeak-ng.so"])
