@@ -10,6 +10,7 @@ from typing import Any
 from netem.errors import ImpairmentError
 from netem.kernel.interfaces import PATIENCE, find_tool
 from netem.kernel.namespaces import Namespace
+from netem.link.tally import Tally
 from netem.tc import HANDLE, TABLE, Command, shell
 
 __all__ = [
@@ -71,6 +72,15 @@ class QueueCounts:
     lost: int
     queue_dropped: int
     waiting: int
+
+    def tally(self) -> Tally:
+        return Tally(
+            offered=self.sent + self.lost + self.queue_dropped + self.waiting,
+            delivered=self.sent,
+            lost=self.lost,
+            queue_dropped=self.queue_dropped,
+            in_flight=self.waiting,
+        )
 
 
 def queue_counts(namespace: Namespace, device: str) -> QueueCounts | None:

@@ -107,13 +107,7 @@ class VmBed:
             sent = self._sent()[way] - self._sent_before[way]
             link = Tally(offered=sent, delivered=sent)
         else:
-            link = Tally(
-                offered=queues.sent + queues.lost + queues.queue_dropped + queues.waiting,
-                delivered=queues.sent,
-                lost=queues.lost,
-                queue_dropped=queues.queue_dropped,
-                in_flight=queues.waiting,
-            )
+            link = queues.tally()
         return WayTally(
             link=link,
             blocked=counts.get(f"blocked {way}", 0),
