@@ -1,0 +1,1 @@
+"""The loss lab's matrix: every way to send, over the same links, with a report."""

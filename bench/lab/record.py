@@ -1,0 +1,237 @@
+"""What the lab measured, as values that travel as JSON: the only thing a report is made from.
+
+Times are seconds, sizes bytes of whole IP packets.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from tenuto.errors import OperatorError
+
+__all__ = [
+    "FORMAT",
+    "Drop",
+    "Flow",
+    "Machine",
+    "ModeNote",
+    "ProfileNote",
+    "Results",
+    "Setting",
+    "Wave",
+    "Wire",
+]
+
+FORMAT: Final = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drop:
+    """A packet of the flow that the link did not hand on."""
+
+    at: float
+    """After frame 0 was due; before that it was the handshake's."""
+    way: str
+    """`up` or `down`."""
+    cause: str
+    """By its name in the link's tally: lost, faded, blacked_out, queue_dropped, ..."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wire:
+    """What one direction of the link was offered by the flow, and what of it was dropped."""
+
+    packets: int = 0
+    size: int = 0
+    dropped: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flow:
+    """One listener of one mode over one link."""
+
+    mode: str
+    profile: str
+    seed: int
+    wave: int
+    """The number of its wave in `Results.waves`."""
+    delays: tuple[float | None, ...] = ()
+    """For each frame of the schedule, from when it was due at the sender to its arrival; None
+    for one that had not come when the flow was ended.
+    """
+    duplicates: int = 0
+    """Frames that came again."""
+    handshake: float | None = None
+    """From the first packet to a connection that takes a request; None: it never came to be."""
+    first_audio: float | None = None
+    """From the first packet to the first frame."""
+    up: Wire = field(default_factory=Wire)
+    down: Wire = field(default_factory=Wire)
+    drops: tuple[Drop, ...] = ()
+    """The first ones, as many as the emulator notes."""
+    trouble: str | None = None
+    """Why it ended before its schedule did, if so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """How true the machinery was to its task while a wave ran: the worst of its links."""
+
+    emulator_p99: float = 0.0
+    """Lateness of a packet behind its due time."""
+    emulator_max: float = 0.0
+    behind: float = 0.0
+    """How long a packet may have waited, at worst, before the emulator took it."""
+    unread: int = 0
+    """Packets that a device dropped, because the emulator did not fetch them in time."""
+    write_errors: int = 0
+    overflowed: int = 0
+    """Packets above the emulator's own bound, which is no part of the conditions."""
+    unscheduled: str | None = None
+    """Why the emulators ran among ordinary processes, if they did."""
+    cores_busy: float = 0.0
+    """Share of all cores that anybody used, 0 to 1."""
+    busiest: float = 0.0
+    """Share of one core that the busiest sender or receiver used, 0 to 1."""
+    busiest_name: str = ""
+    loop_lag: float = 0.0
+    """Worst delay of a receiver's own timer."""
+    send_lag: float = 0.0
+    """Worst lateness of a frame at its sender, where the sender can say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wave:
+    """Every mode at once, for one profile and some seeds."""
+
+    profile: str
+    seeds: tuple[int, ...]
+    attempt: int
+    """1, or 2 for the repetition of one that was not valid."""
+    machine: Machine
+    faults: tuple[str, ...] = ()
+    """Why its figures do not count, in words; empty if they do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModeNote:
+    name: str
+    summary: str
+    reference: bool
+    """A bare sender to compare with, no part of the product."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileNote:
+    name: str
+    summary: str
+    text: str
+    """All its values, as `python -m netem show` prints them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What was asked for, and what it ran on."""
+
+    modes: tuple[ModeNote, ...]
+    profiles: tuple[ProfileNote, ...]
+    seeds: tuple[int, ...]
+    seconds: float
+    """Of audio in each flow."""
+    frame_size: int
+    """Bytes of a frame's payload."""
+    command: str
+    """That repeats it."""
+    started: str
+    """ISO 8601, with the zone."""
+    versions: Mapping[str, str]
+    """Of tenuto, aioquic, hypercorn, Python, the kernel, and the machine's cores and CPU."""
+    driver: str
+    """`tun` or `veth`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Results:
+    """All that was measured; `complete` is False where it was interrupted."""
+
+    setting: Setting
+    waves: tuple[Wave, ...] = ()
+    flows: tuple[Flow, ...] = ()
+    complete: bool = False
+
+    def valid_flows(self) -> tuple[Flow, ...]:
+        """Those of waves without a fault."""
+        return tuple(flow for flow in self.flows if not self.waves[flow.wave].faults)
+
+    def to_json(self) -> str:
+        """One line; delays to 10 us."""
+        told = asdict(self)
+        for flow in told["flows"]:
+            flow["delays"] = [None if each is None else round(each, 5) for each in flow["delays"]]
+        return json.dumps({"tenuto_lab": FORMAT, **told}, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str, name: str) -> Results:
+        """What `to_json` wrote; `name` is what an error calls it. Raises `OperatorError`."""
+        try:
+            told = json.loads(text)
+        except (ValueError, RecursionError):
+            raise _bad(name, "it is no JSON") from None
+        if not isinstance(told, dict) or "tenuto_lab" not in told:
+            raise _bad(name, "it holds no results of the lab")
+        if told.pop("tenuto_lab") != FORMAT:
+            raise _bad(name, f"its format is not {FORMAT}, which is all that is read here")
+        try:
+            return _results(told)
+        except (TypeError, KeyError, IndexError, AttributeError, ValueError):
+            raise _bad(name, "something in it is missing or of another kind") from None
+
+
+def _bad(name: str, why: str) -> OperatorError:
+    return OperatorError(
+        f"{name} cannot be read: {why}", remedy="give results.json of a run of tenuto lab"
+    )
+
+
+def _results(told: dict[str, Any]) -> Results:
+    setting = told["setting"]
+    waves = tuple(_wave(each) for each in told["waves"])
+    return Results(
+        setting=Setting(
+            **{
+                **setting,
+                "modes": tuple(ModeNote(**each) for each in setting["modes"]),
+                "profiles": tuple(ProfileNote(**each) for each in setting["profiles"]),
+                "seeds": tuple(setting["seeds"]),
+            }
+        ),
+        waves=waves,
+        flows=tuple(_flow(each) for each in told["flows"]),
+        complete=told["complete"],
+    )
+
+
+def _wave(told: dict[str, Any]) -> Wave:
+    return Wave(
+        **{
+            **told,
+            "seeds": tuple(told["seeds"]),
+            "machine": Machine(**told["machine"]),
+            "faults": tuple(told["faults"]),
+        }
+    )
+
+
+def _flow(told: dict[str, Any]) -> Flow:
+    return Flow(
+        **{
+            **told,
+            "delays": tuple(told["delays"]),
+            "up": Wire(**told["up"]),
+            "down": Wire(**told["down"]),
+            "drops": tuple(Drop(**each) for each in told["drops"]),
+        }
+    )
