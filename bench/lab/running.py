@@ -1,0 +1,168 @@
+"""The whole of a run: set up, wave after wave, and what each of them makes of the results."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final, Protocol
+
+from bench.lab.interruption import Interruption
+from bench.lab.plan import Pace, Plan, Task
+from bench.lab.programs import hear
+from bench.lab.record import Machine, Results, Wave
+from bench.lab.setting import setting_of
+from bench.lab.slots import Slot, choose_driver
+from bench.lab.stage import Stage
+from bench.lab.wave import Outcome, run_wave, warm_up
+
+__all__ = ["Judge", "Telling", "run"]
+
+_LISTENERS_READY_WITHIN: Final = 60.0
+_ATTEMPTS: Final = 2
+
+Judge = Callable[[Machine], tuple[str, ...]]
+"""Why the figures of a wave on such a machine do not count; nothing if they do."""
+
+
+class Telling(Protocol):
+    """Who watches."""
+
+    def stage(self, what: str) -> None:
+        """What is done now."""
+        ...
+
+    def progress(self, done: float, left: float) -> None:
+        """The share that is done, and the seconds left."""
+        ...
+
+    def note(self, line: str) -> None:
+        """Something to be seen afterwards, too."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class _Run:
+    plan: Plan
+    judge: Judge
+    interruption: Interruption
+    telling: Telling
+    keep: Callable[[Results], None]
+    pace: Pace
+    began: float
+
+    def waves(self, stage: Stage, slots: list[Slot], results: Results) -> None:
+        for place, task in enumerate(self.plan.tasks):
+            for attempt in range(1, _ATTEMPTS + 1):
+                wave, outcome = self._attempt(stage, slots, task, place, attempt, results)
+                results = replace(
+                    results,
+                    waves=(*results.waves, wave),
+                    flows=(*results.flows, *outcome.flows),
+                    complete=self._is_last(task, wave),
+                )
+                again = bool(wave.faults) and attempt < _ATTEMPTS
+                self.pace.finished(self._elapsed(), again=again)
+                self.keep(results)
+                self._tell(wave, outcome, again=again)
+                if not again:
+                    break
+                self.interruption.check()
+
+    def _is_last(self, task: Task, wave: Wave) -> bool:
+        return task is self.plan.tasks[-1] and (not wave.faults or wave.attempt == _ATTEMPTS)
+
+    def _attempt(
+        self,
+        stage: Stage,
+        slots: list[Slot],
+        task: Task,
+        place: int,
+        attempt: int,
+        results: Results,
+    ) -> tuple[Wave, Outcome]:
+        again = ", again" if attempt > 1 else ""
+        seeds = f"seed{'s' if len(task.seeds) > 1 else ''} {', '.join(map(str, task.seeds))}"
+        whole = len(self.plan.tasks)
+        self.telling.stage(f"wave {place + 1} of {whole}: {task.profile.name}, {seeds}{again}")
+        number = len(results.waves)
+        outcome = run_wave(
+            stage, slots, self.plan, task, number, self.interruption, lambda: self._look(place)
+        )
+        wave = Wave(
+            profile=task.profile.name,
+            seeds=task.seeds,
+            attempt=attempt,
+            machine=outcome.machine,
+            faults=self.judge(outcome.machine),
+        )
+        return wave, outcome
+
+    def _look(self, done: int) -> None:
+        left = self.pace.left(self._elapsed())
+        elapsed = self._elapsed()
+        self.telling.progress(elapsed / max(elapsed + left, 1e-9), left)
+
+    def _elapsed(self) -> float:
+        return time.monotonic() - self.began
+
+    def _tell(self, wave: Wave, outcome: Outcome, *, again: bool) -> None:
+        for fault in wave.faults:
+            self.telling.note(f"not valid: {fault}")
+        if wave.faults:
+            self.telling.note(
+                "this wave is run once more" if again else "twice so: its figures do not count"
+            )
+        troubles = [flow for flow in outcome.flows if flow.trouble]
+        for flow in troubles:
+            self.telling.note(f"{flow.mode}, seed {flow.seed}: {flow.trouble}")
+
+
+def run(
+    plan: Plan,
+    given: tuple[str, ...],
+    judge: Judge,
+    interruption: Interruption,
+    telling: Telling,
+    keep: Callable[[Results], None],
+) -> None:
+    """Measure; `keep` is given all results anew after every wave.
+
+    `given`: the profiles as they were named. Raises `Interrupted`, and `OperatorError` where no
+    link can be made here; whatever is raised, nothing of the lab is left behind.
+    """
+    began = time.monotonic()
+    pace = Pace(plan)
+    with contextlib.ExitStack() as undo:
+        telling.stage("making the servers")
+        telling.progress(0.0, pace.left(0.0))
+        stage = undo.enter_context(contextlib.closing(Stage(interruption)))
+        driver = choose_driver(stage)
+        results = Results(setting=setting_of(plan, given, driver, datetime.now(UTC)))
+        slots: list[Slot] = []
+        for number in range(plan.at_once):
+            for mode in plan.modes:
+                interruption.check()
+                telling.stage(f"making link {len(slots) + 1} of {plan.slots}")
+                elapsed = time.monotonic() - began
+                telling.progress(elapsed / pace.left(elapsed), pace.left(elapsed))
+                slot = Slot(mode, number, driver, stage)
+                undo.callback(slot.close)
+                slots.append(slot)
+        telling.stage("waiting for the servers and the listeners")
+        stage.wait()
+        hear([slot.program for slot in slots], interruption, _LISTENERS_READY_WITHIN)
+        telling.stage("a few frames over clear links, which do not count")
+        warm_up(stage, slots, interruption)
+        pace.set_up(time.monotonic() - began)
+        _Run(
+            plan=plan,
+            judge=judge,
+            interruption=interruption,
+            telling=telling,
+            keep=keep,
+            pace=pace,
+            began=began,
+        ).waves(stage, slots, results)
