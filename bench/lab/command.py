@@ -56,7 +56,7 @@ def _finite(ctx: click.Context, param: click.Parameter, value: float | None) -> 
     help="Where results.json and report.html go.  [default: lab-DATE-TIME]",
 )
 @click.option(
-    "--from", "source", type=NamedPath(), metavar="FILE", help="Report on a results.json again."
+    "--from", "source", type=NamedPath(), metavar="FILE", help="Report on a results.json once more."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the results, not the summary.")
 def lab(
@@ -86,6 +86,8 @@ def lab(
     from bench.lab.session import Request, measure, report_again
 
     if source is not None:
+        if profiles or modes or seeds or seconds or quick:
+            raise click.UsageError("--from reports on what was measured: it takes no other plan")
         return report_again(source, output, as_json=as_json)
     return measure(
         Request(

@@ -12,7 +12,7 @@ FRAME: Final = 640
 
 FRAME_NANO: Final = 20_000_000
 
-HEADER: Final = struct.Struct("<IQ")
+HEADER: Final = struct.Struct(">IQ")
 """The number, and nanoseconds of CLOCK_MONOTONIC, as the product's test source `clock` has it."""
 
 

@@ -86,11 +86,10 @@ class _Run:
         again = ", again" if attempt > 1 else ""
         seeds = f"seed{'s' if len(task.seeds) > 1 else ''} {', '.join(map(str, task.seeds))}"
         whole = len(self.plan.tasks)
+        self._look()
         self.telling.stage(f"wave {place + 1} of {whole}: {task.profile.name}, {seeds}{again}")
         number = len(results.waves)
-        outcome = run_wave(
-            stage, slots, self.plan, task, number, self.interruption, lambda: self._look(place)
-        )
+        outcome = run_wave(stage, slots, self.plan, task, number, self.interruption, self._look)
         wave = Wave(
             profile=task.profile.name,
             seeds=task.seeds,
@@ -100,9 +99,9 @@ class _Run:
         )
         return wave, outcome
 
-    def _look(self, done: int) -> None:
-        left = self.pace.left(self._elapsed())
+    def _look(self) -> None:
         elapsed = self._elapsed()
+        left = self.pace.left(elapsed)
         self.telling.progress(elapsed / max(elapsed + left, 1e-9), left)
 
     def _elapsed(self) -> float:
@@ -156,6 +155,8 @@ def run(
         hear([slot.program for slot in slots], interruption, _LISTENERS_READY_WITHIN)
         telling.stage("a few frames over clear links, which do not count")
         warm_up(stage, slots, interruption)
+        for each in (*stage.programs, *(slot.program for slot in slots)):
+            each.hurry()
         pace.set_up(time.monotonic() - began)
         _Run(
             plan=plan,

@@ -29,7 +29,7 @@ from netem.profile.errors import ProfileError
 from tenuto.cli.place import shown
 from tenuto.errors import OperatorError, TenutoError
 
-__all__ = ["Request", "measure", "report_again"]
+__all__ = ["Report", "Request", "measure", "report_again"]
 
 _SIGNALLED: Final = 128
 """What a shell adds to a signal's number."""
@@ -85,7 +85,7 @@ class _Session:
             _say("interrupted before a wave was finished: there is nothing to report")
             return self._status()
         with _first(failure):
-            _Report(self.kept, self.folder, self.interruption).write(as_json=self.request.as_json)
+            Report(self.kept, self.folder, self.interruption).write(as_json=self.request.as_json)
         return self._status()
 
     def _status(self) -> int:
@@ -134,7 +134,7 @@ def _first(failure: TenutoError | None) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Report:
+class Report:
     results: Results
     folder: Folder
     interruption: Interruption
@@ -162,7 +162,7 @@ def report_again(source: Path, output: Path | None, *, as_json: bool) -> int:
     with Interruption() as interruption:
         folder = Folder(output or source.parent, interruption, fresh=False)
         try:
-            _Report(results, folder, interruption).write(as_json=as_json)
+            Report(results, folder, interruption).write(as_json=as_json)
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             raise OperatorError(
                 f"{shown(str(source))} gives no report ({type(error).__name__}: {error})",

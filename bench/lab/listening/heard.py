@@ -50,6 +50,7 @@ class Heard:
         self._missing = frames
         self._duplicates = 0
         self._began = clock()
+        self._give_up = self._began + int(FIRST_WITHIN * _NANO)
         self._handshake: float | None = None
         self._first_audio: float | None = None
         self._first_due: int | None = None
@@ -69,9 +70,14 @@ class Heard:
         if number >= self._frames:
             self.fail(f"frame {number} was never asked for")
             return
+        if due > now:
+            self.fail(f"frame {number} came {(due - now) / _NANO:g} s before it was due")
+            return
         if self._first_due is None:
             self._first_due = due - number * FRAME_NANO
             self._first_audio = (now - self._began) / _NANO
+            last_due = self._first_due + (self._frames - 1) * FRAME_NANO
+            self._give_up = last_due + self._patience
         if self._delays[number] is not None:
             self._duplicates += 1
             return
@@ -91,13 +97,7 @@ class Heard:
     @property
     def over(self) -> bool:
         """All has come, or what is missing has had its time."""
-        if not self._missing:
-            return True
-        now = self._clock()
-        if self._first_due is None:
-            return now > self._began + FIRST_WITHIN * _NANO
-        last_due = self._first_due + (self._frames - 1) * FRAME_NANO
-        return now > last_due + self._patience
+        return not self._missing or self._clock() > self._give_up
 
     def record(self, loop_lag: float) -> Record:
         if self._first_due is None:
