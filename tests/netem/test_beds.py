@@ -10,19 +10,16 @@ import struct
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
 from netem.drivers.bed import Bed, Host
 from netem.drivers.linkbed import LinkBed
-from netem.drivers.tun import TunBed
-from netem.drivers.veth import VethBed
 from netem.errors import ImpairmentError
 from netem.kernel.interfaces import configure, ip
 from netem.kernel.namespaces import Namespace
-from netem.link import MAX_NOTED
 from netem.profile import (
     Answer,
     Block,
@@ -32,41 +29,14 @@ from netem.profile import (
     Profile,
     RandomLoss,
     Rate,
-    Schedule,
-    Way,
 )
+from tests.netem.conftest import Make
+from tests.netem.hosts import address, bound
 from tests.netem.outer import Outer, eventually
-
-Make = Callable[..., LinkBed]
 
 CLEAR = Profile(name="clear")
 SIDE = Conditions(delay=0.03, loss=RandomLoss(rate=0.05))
 LOSS5 = Profile(name="loss5", up=SIDE, down=SIDE)
-
-
-@pytest.fixture(params=[TunBed, VethBed], ids=["tun", "veth"])
-def make(request: pytest.FixtureRequest) -> Iterator[Make]:
-    with contextlib.ExitStack() as beds:
-
-        def make(profile: Profile, seed: int = 1, **given: object) -> LinkBed:
-            bed: LinkBed = beds.enter_context(request.param(profile, seed, **given))
-            return bed
-
-        yield make
-
-
-def address(host: Host, family: int) -> str:
-    return host.ipv6 if family == socket.AF_INET6 else host.ipv4
-
-
-def bound(host: Host, family: int, kind: int = socket.SOCK_DGRAM) -> socket.socket:
-    with host.entered():
-        made = socket.socket(family, kind)
-    made.settimeout(10.0)
-    # SO_RCVBUFFORCE: what is lost shall be lost on the path.
-    made.setsockopt(socket.SOL_SOCKET, 33, 16 << 20)
-    made.bind((address(host, family), 0))
-    return made
 
 
 FAMILIES = pytest.mark.parametrize(
@@ -291,97 +261,6 @@ def test_a_small_mtu_is_told_and_found(make: Make, family: int) -> None:
     path = bed.tally().path
     assert path.down.too_big > 0
     assert path.up.link.delivered > 0
-
-
-def test_the_counts_begin_anew(make: Make) -> None:
-    bed = make(LOSS5)
-    ping = bed.client.popen(["ping", "-qc5", "-i0.01", bed.server.ipv4], stdout=subprocess.DEVNULL)
-    ping.wait()
-    assert bed.tally().path.up.offered == 5
-    bed.restart()
-    assert bed.tally().path.up.offered == 0
-
-
-def burst(bed: LinkBed, count: int, size: int = 100) -> None:
-    """So many packets go up, without a pause, and are offered to the path."""
-    with bound(bed.server, socket.AF_INET) as server, bound(bed.client, socket.AF_INET) as client:
-        before = bed.tally().path.up.offered
-        for number in range(count):
-            client.sendto(bytes(size - 28), server.getsockname())
-            if number % 100 == 99:
-                time.sleep(0.001)
-        assert eventually(lambda: bed.tally().path.up.offered == before + count)
-
-
-def test_the_drops_are_told_with_their_moments(make: Make) -> None:
-    bed = make(LOSS5)
-    began = time.monotonic()
-    burst(bed, 1000)
-    drops = bed.drops()
-    lost = bed.tally().path.up.link.lost
-    assert (len(drops.first), drops.more) == (lost, 0)
-    assert {(drop.way, drop.cause) for drop in drops.first} == {(Way.UP, "lost")}
-    moments = [drops.started + drop.at for drop in drops.first]
-    assert began < moments[0] <= moments[-1] < time.monotonic()
-    assert moments == sorted(moments)
-    assert bed.tally().path.up.size == 100_000
-    bed.restart()
-    anew = bed.drops()
-    assert (anew.first, anew.more) == ((), 0)
-    assert anew.started > moments[-1]
-    bed.close()
-    with pytest.raises(ImpairmentError, match="ask for the drops before"):
-        bed.drops()
-
-
-def test_more_drops_than_a_message_holds_are_told_up_to_their_bound(make: Make) -> None:
-    bed = make(replace(LOSS5, up=Conditions(loss=RandomLoss(rate=1.0))))
-    burst(bed, MAX_NOTED + 7)
-    drops = bed.drops()
-    assert (len(drops.first), drops.more) == (MAX_NOTED, 7)
-
-
-def test_another_profile_or_seed_counts_from_the_restart_on(make: Make) -> None:
-    def lost(bed: LinkBed) -> list[int]:
-        """Which of 400 packets."""
-        with bound(bed.server, socket.AF_INET) as server, bound(bed.client, socket.AF_INET) as end:
-            for number in range(400):
-                end.sendto(number.to_bytes(2), server.getsockname())
-            assert eventually(lambda: bed.tally().path.up.link.in_flight == 0)
-            server.settimeout(0.1)
-            got = set()
-            with contextlib.suppress(TimeoutError):
-                while True:
-                    got.add(int.from_bytes(server.recv(99)))
-        return sorted(set(range(400)) - got)
-
-    bed = make(LOSS5, 7)
-    first = lost(bed)
-    bed.restart(seed=8)
-    second = lost(bed)
-    bed.restart(seed=7)
-    again = lost(bed)
-    assert first == again != second
-    # Larger than any message: a trace of 200,000 moments.
-    trace = Schedule(name="t", opportunities=tuple(range(1, 200_001)), queue=1)
-    bed.restart(profile=Profile(name="large", up=Conditions(bottleneck=trace), nat=Nat()))
-    assert lost(bed) != first
-    assert bed.tally().path.up.link.queue_dropped > 200
-    bed.restart(profile=LOSS5)
-    assert lost(bed) == first
-    bed.restart(profile=Profile(name="clear"), seed=9)
-    assert lost(bed) == []
-
-
-def test_restarts_leave_no_descriptor(make: Make) -> None:
-    bed = make(CLEAR)
-    ours = f"/proc/{os.getpid()}/fd"
-    theirs = f"/proc/{bed.emulator_pid}/fd"
-    before = [len(os.listdir(each)) for each in (ours, theirs)]
-    for seed in range(5):
-        bed.restart(seed=seed)
-        bed.drops()
-    assert [len(os.listdir(each)) for each in (ours, theirs)] == before
 
 
 def test_the_last_counts_outlive_the_bed(make: Make) -> None:
