@@ -181,7 +181,7 @@ FIGURES: Final = (
     _quantile("p99", 0.99),
     Figure("jitter", "RFC 3550 jitter", "time", lambda each: jitter(each.lateness)),
     Figure("concealed", "concealed in a minute", "time", _concealed),
-    Figure("unheard", "longest gap heard", "time", _unheard, compared=True),
+    Figure("unheard", "longest unheard", "time", _unheard, compared=True),
     Figure("silence", "longest gap between arrivals", "time", lambda each: silence(each.lateness)),
     Figure("handshake", "handshake", "time", lambda each: _waited(each.flow.handshake)),
     Figure(

@@ -46,15 +46,15 @@ _OFTEN: Final = 0.02
 """G.107, table of defaults and permitted ranges: bursts above 2 only where loss is below 2 %."""
 
 ASSUMPTIONS: Final = (
-    "ITU-T G.107 (06/2015), narrow-band: R = 93.2 - Id - Ie,eff; 93.2 is the rating with every"
+    "ITU-T G.107 (06/2015), narrow-band: R = 93.2 − Id − Ie,eff; 93.2 is the rating with every"
     " parameter at its default, and the advantage factor A is 0.",
     "Id is Idd alone (sT = 1, mT = 100 ms): no echo at either end, Idte = Idle = 0.",
     "One-way delay = smallest measured delay of the profile + playout delay + one frame of 20 ms.",
-    "Ie,eff = Ie + (95 - Ie) Ppl / (Ppl / BurstR + Bpl) with Ie = 0 and Bpl = 25.1: G.711 with the"
+    "Ie,eff = Ie + (95 − Ie) Ppl / (Ppl / BurstR + Bpl) with Ie = 0 and Bpl = 25.1: G.711 with the"
     " concealment of its Appendix I, ITU-T G.113 Appendix I. What the lab sends is 16 kHz PCM,"
     " which the narrow-band model does not know.",
     "Ppl is the late-or-lost share at that playout delay, frame by frame; BurstR is the mean length"
-    " of its runs over that of random loss, 1 / (1 - share), and not below 1.",
+    " of its runs over that of random loss, 1 / (1 − share), and not below 1.",
     "Where nothing is heard at all, R is 0 by our own rule.",
     "Outside of the ranges that G.107 permits (delay above 500 ms, Ppl above 20 %, BurstR above 8,"
     " or above 2 where Ppl is not below 2 %) the same formula goes on, and the value is marked.",
