@@ -124,7 +124,7 @@ def differences(table: ProfileTable) -> str:
         f" {100 * CONFIDENCE:.0f} % intervals{corrected}. A difference that its interval does not"
         " clear is not called one."
     )
-    return framed("Differences", told, heads, _named(others), rows, plain=False)
+    return framed("Differences", told, heads, _named(others), rows, plain=False, style="tight")
 
 
 def _compared(shown: Figure) -> str:
@@ -162,6 +162,7 @@ def framed(
     first: str = "mode",
     plain: bool = True,
     anchors: Sequence[str] = (),
+    style: str = "",
 ) -> str:
     """A table that scrolls by itself where the screen is narrow; `heads` and `rows` are HTML."""
     label = safe(title)
@@ -174,7 +175,8 @@ def framed(
         body.append(f'<tr><th scope="row"{kind}>{told_name}</th>{data}</tr>')
     columns = "".join(f'<th scope="col">{head}</th>' for head in heads)
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{label}"><table>'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">'
+        f'<table class="{style}">'
         f"<caption><span><b>{label}.</b> {told}</span></caption>"
         f'<thead><tr><th scope="col">{safe(first)}</th>{columns}</tr></thead>'
         f"<tbody>{''.join(body)}</tbody></table></div>"

@@ -21,14 +21,14 @@ from bench.lab.report.names import legend, lines_of
 from bench.lab.report.playout_chart import playout_chart
 from bench.lab.report.style import CSS
 from bench.lab.report.tail_chart import tail_chart
-from bench.lab.report.text import amount, bare, safe, short
+from bench.lab.report.text import SPACE, amount, bare, safe, short
 from bench.lab.report.timeline import timeline
 from bench.lab.report.wording import SHARE, finding, headline, notes, references
 
 __all__ = ["page"]
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-_AT: Final = f"{1000 * STATED:.0f} ms"
+_AT: Final = f"{1000 * STATED:.0f}{SPACE}ms"
 
 _READING: Final = (
     "Lateness: how much later than the smallest delay of any frame of the profile a frame came. A"
@@ -86,21 +86,21 @@ def _header(results: Results, found: Sequence[ProfileTable], title: str) -> str:
         + (f'<p class="lead">{safe(lead)}</p>' if lead else "")
         + interrupted
         + running.invalid(results)
-        + _facts(results)
+        + _facts(results, found)
         + "</header>"
     )
 
 
-def _facts(results: Results) -> str:
+def _facts(results: Results, found: Sequence[ProfileTable]) -> str:
     setting = results.setting
     counted = sum(not wave.faults for wave in results.waves)
-    frames = sum(len(flow.delays) for flow in results.valid_flows())
+    frames = sum(len(mode.pooled) for table in found for mode in table.modes)
     facts = (
         ("profiles", f"{len(setting.profiles)}"),
         ("modes", f"{len(setting.modes)}"),
         ("seeds", f"{len(setting.seeds)}"),
         ("audio in each flow", f"{setting.seconds:g} s"),
-        ("frames told of", f"{frames:,}"),
+        ("frames that count", f"{frames:,}"),
         ("waves that count", f"{counted} of {len(results.waves)}"),
     )
     cells = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts)
@@ -170,7 +170,7 @@ def _charts(table: ProfileTable, lines: Sequence[Line]) -> str:
         "</figcaption></figure>"
         f"<h3>How late the latest frames are</h3><figure>{tail_chart(table, lines)}"
         f"<figcaption>The distribution of lateness, stretched to its end: each decade to the right"
-        f" is a tenth of the frames to its left. All seeds together, {frames:,} frames a mode. A"
+        f" is a tenth of the frames to its left. Dotted: {_AT} of playout delay. All seeds together, {frames:,} frames a mode. A"
         " curve that rises to the top ends where frames never came.</figcaption></figure>"
     )
 

@@ -70,6 +70,8 @@ def _drawn(canvas: Canvas, table: ProfileTable, lines: Sequence[Line]) -> str:
         parts.extend(_marks(mode.pooled, x, y, drawn, decades))
     parts.extend(ends(canvas, [each for each, _ in came], [tip for _, tip in came], top, bottom))
     parts.extend(_lost(canvas, lost))
+    right = canvas.left + canvas.inner
+    parts.append(text(right - 6, y(STATED) + 15, f"{1000 * STATED:.0f} ms", "end", "halo"))
     return picture(canvas, height, "Lateness of the latest frames", _told(table), parts)
 
 
@@ -86,9 +88,6 @@ def _grid(
             parts.append(line(left, y(tick), right, y(tick), "base" if tick == 0 else "grid"))
             parts.append(text(left - 8, y(tick) + 4, f"{1000 * tick:.0f}", "end"))
     parts.append(line(left, y(STATED), right, y(STATED), "rule"))
-    parts.append(
-        text(left + 4, y(STATED) - 5, f"played {1000 * STATED:.0f} ms later", style="halo")
-    )
     before = -math.inf
     for share in (0.0, *_SHARES):
         at = -math.log10(1.0 - share)

@@ -23,6 +23,8 @@ __all__ = [
 
 DASH = "–"
 NEVER = "never"
+SPACE = "\u00a0"
+"""Keeps a number and its unit on one line."""
 
 _UNFIT = re.compile(
     # Control characters, half surrogates, and what turns the direction of the text.
@@ -97,7 +99,7 @@ def unit_of(unit: Unit) -> str:
 def amount(value: float, unit: Unit) -> str:
     """With the name of its unit."""
     told = bare(value, unit)
-    return told if told in {NEVER, DASH} or not _NAMES[unit] else f"{told} {_NAMES[unit]}"
+    return told if told in {NEVER, DASH} or not _NAMES[unit] else f"{told}{SPACE}{_NAMES[unit]}"
 
 
 def signed(value: float, unit: Unit) -> str:

@@ -81,8 +81,8 @@ def _title(canvas: Canvas, drawn: Line, measured: Measured, top: float) -> str:
     words = f"{drawn.place + 1} {short(drawn.name, letters)}"
     told = _counts(measured) if canvas is WIDE else _share(measured)
     return (
-        f'<text class="axis" x="{canvas.left:g}" y="{top - 8:g}"><tspan class="strong">{safe(words)}'
-        f"</tspan>: {told}</text>"
+        f'<text class="axis" x="{canvas.left:g}" y="{top - 8:g}">'
+        f'<tspan class="strong">{safe(words)}</tspan>: {told}</text>'
     )
 
 

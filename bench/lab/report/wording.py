@@ -14,14 +14,17 @@ from bench.lab.figures import (
     Verdict,
     late_or_lost,
 )
-from bench.lab.report.text import amount, bare, interval
+from bench.lab.record import ProfileNote
+from bench.lab.report.text import DASH, SPACE, amount, bare, interval, short
 
 __all__ = ["SHARE", "finding", "headline", "notes", "references", "tersely"]
 
 SHARE: Final = late_or_lost(STATED)
 """The figure of the headline."""
 
-_AT: Final = f"{1000 * STATED:.0f} ms"
+_AT: Final = f"{1000 * STATED:.0f}{SPACE}ms"
+_LETTERS: Final = 48
+"""Of a name in a sentence."""
 _WORDS: Final = {
     Verdict.BETTER: "better",
     Verdict.WORSE: "worse",
@@ -30,6 +33,10 @@ _WORDS: Final = {
     Verdict.TOO_FEW: "too few seeds to call it a difference",
     Verdict.UNKNOWN: "cannot be compared",
 }
+
+
+def _name(named: ModeTable | ProfileNote) -> str:
+    return short(named.name, _LETTERS)
 
 
 def headline(tables: Sequence[ProfileTable]) -> str:
@@ -42,11 +49,13 @@ def headline(tables: Sequence[ProfileTable]) -> str:
     ordered = sorted(measured, key=_of_baseline)
     low, high = ordered[0], ordered[-1]
     names = {table.baseline for table in measured}
-    who = f"{names.pop()} left" if len(names) == 1 else "The baselines left"
+    who = (
+        f"{short(names.pop() or DASH, _LETTERS)} left" if len(names) == 1 else "The baselines left"
+    )
     return (
         f"Over {len(measured)} profiles, {who} from"
-        f" {amount(_of_baseline(low), 'share')} ({low.note.name}) to"
-        f" {amount(_of_baseline(high), 'share')} ({high.note.name}) of the audio late or lost at"
+        f" {amount(_of_baseline(low), 'share')} ({_name(low.note)}) to"
+        f" {amount(_of_baseline(high), 'share')} ({_name(high.note)}) of the audio late or lost at"
         f" {_AT} of playout delay."
     )
 
@@ -60,9 +69,9 @@ def finding(table: ProfileTable) -> str:
     """Of one profile: the baseline, and the product's other modes beside it."""
     baseline = table.mode(table.baseline)
     if baseline is None:
-        return f"Nothing was measured on {table.note.name} that counts."
+        return f"Nothing was measured on {_name(table.note)} that counts."
     told = (
-        f"On {table.note.name}, {baseline.name} left"
+        f"On {_name(table.note)}, {_name(baseline)} left"
         f" {amount(baseline.estimates[SHARE].value, 'share')} of the audio late or lost at {_AT} of"
         f" playout delay ({_ground(baseline)})"
     )
@@ -87,8 +96,8 @@ def _beside(others: Sequence[ModeTable]) -> str:
     if not others:
         return ""
     verdicts = [_word(mode) for mode in others]
-    shares = [f"{mode.name} {amount(mode.estimates[SHARE].value, 'share')}" for mode in others]
-    shares[0] = f"{others[0].name} left {amount(others[0].estimates[SHARE].value, 'share')}"
+    shares = [f"{_name(mode)} {amount(mode.estimates[SHARE].value, 'share')}" for mode in others]
+    shares[0] = f"{_name(others[0])} left {amount(others[0].estimates[SHARE].value, 'share')}"
     if len(set(verdicts)) == 1:
         both = "both " if len(others) == 2 else "all " if len(others) > 2 else ""
         return f"; {_listed(shares)} ({both}{verdicts[0]})"
@@ -112,10 +121,11 @@ def references(table: ProfileTable) -> str:
         return ""
     ordered = sorted(others, key=lambda mode: mode.estimates[SHARE].value)
     told = (
-        f"{mode.name} {amount(mode.estimates[SHARE].value, 'share')} ({_word(mode)})"
+        f"{_name(mode)} {amount(mode.estimates[SHARE].value, 'share')} ({_word(mode)})"
         for mode in ordered
     )
-    return f"Bare senders on the same links: {_listed(told)}. Each is set against {table.baseline}."
+    against = short(table.baseline or DASH, _LETTERS)
+    return f"Bare senders on the same links: {_listed(told)}. Each is set against {against}."
 
 
 def notes(table: ProfileTable) -> list[str]:
@@ -136,12 +146,12 @@ def notes(table: ProfileTable) -> list[str]:
                 for reason, count in mode.troubles[:3]
             )
             told.append(
-                f"{mode.name}: {ended} of {len(mode.flows)} flows ended early: {why}. What they"
+                f"{_name(mode)}: {ended} of {len(mode.flows)} flows ended early: {why}. What they"
                 " did not get counts as never come."
             )
         if mode.silent:
             told.append(
-                f"{mode.name}: {mode.silent} of {len(mode.flows)} flows got no frame at all; they"
+                f"{_name(mode)}: {mode.silent} of {len(mode.flows)} flows got no frame at all; they"
                 " are in every share."
             )
     if table.absent and table.modes:
