@@ -93,10 +93,11 @@ class _Session:
         return 0 if number is None else _SIGNALLED + number
 
     def _measure(self) -> None:
-        from bench.lab.figures.validity import faults
-
         with _explained():
+            # Before numpy is loaded, and a bar is drawn: who has threads enters no user namespace.
             ensure_power(own_network=True)
+            from bench.lab.figures.validity import faults
+
             with telling() as told:
                 told.note(_announcement(self.plan))
                 run(self.plan, self.given, faults, self.interruption, told, self._keep)
@@ -112,12 +113,11 @@ def _explained() -> Iterator[None]:
     try:
         yield
     except ImpairmentError as error:
-        told = str(error).rstrip(".")
-        probe = "python -m netem probe"
-        remedy = f"{probe} says what is possible, and the ways out"
+        # The rest of it are ways out of netem's own command, which are none of ours.
+        told = str(error).partition(". ")[0].partition(", or use")[0].rstrip(".")
         raise OperatorError(
             f"the lab's networks cannot be made here: {told}",
-            remedy="" if probe in told else remedy,
+            remedy="be root or allow user namespaces; `python -m netem probe` says what there is",
         ) from None
 
 

@@ -65,7 +65,7 @@ def test_what_is_asked_wrongly(
 
 def test_two_profiles_of_one_name(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     own = tmp_path / "rtt80.toml"
-    own.write_text('extends = "rtt80"\n', encoding="utf-8")
+    own.write_text('extends = "clear"\n', encoding="utf-8")
     words = refused(capsys, "--profile", "rtt80", "--profile", str(own))
     assert "two profiles are called rtt80. rename one of the files" in words
 

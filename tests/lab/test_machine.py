@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from bench.lab.machine import Usage, machine_of
@@ -41,11 +43,7 @@ def test_the_worst_link_and_the_busiest_process_are_told() -> None:
 
 
 def test_the_usage_of_this_process_grows() -> None:
-    import os
-
-    before = Usage.now([("me", os.getpid())])
-    while Usage.now([("me", os.getpid())]).processes["me"] <= before.processes["me"]:
-        pass
-    after = Usage.now([("me", os.getpid())])
-    assert after.busy > before.busy
-    assert after.total > before.total
+    before = now = Usage.now([("me", os.getpid())])
+    while now.busy <= before.busy or now.processes["me"] <= before.processes["me"]:
+        now = Usage.now([("me", os.getpid())])
+    assert now.total >= before.total + (now.busy - before.busy)
