@@ -54,7 +54,9 @@ def machine(results: Results) -> str:
         f'<p class="note">The emulators ran among ordinary processes: {safe(why)}.</p>'
         for why in unscheduled
     )
-    table = framed("Machine", told, ["worst that counts", "limit"], names, rows, first="what")
+    table = framed(
+        "Machine", told, ["worst that counts", "limit"], names, rows, first="what", style="slim"
+    )
     return f"{table}{notes}{_each(results)}"
 
 
