@@ -68,7 +68,7 @@ def _each(results: Results) -> str:
         seeds = safe(", ".join(map(str, wave.seeds)))
         rows.append([seeds, f"{wave.attempt}", "<b>no</b>" if wave.faults else "yes", *figures])
     names = [(wave.profile, True) for wave in results.waves]
-    table = framed("Waves", "", heads, names, rows, first="profile")
+    table = framed("Waves", "", heads, names, rows, first="profile", style="tight")
     return f"<details><summary>Wave by wave</summary>{table}</details>"
 
 

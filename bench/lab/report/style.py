@@ -112,6 +112,8 @@ h2{margin-top:40px}
 body{font-size:10.5pt}main,header,footer{max-width:none;padding-left:0;padding-right:0}
 .scroll{overflow:visible}table{font-size:8.5pt}th,td{padding:3px 5px}
 thead th{min-width:0}tbody th{min-width:0;max-width:11em}td small{font-size:7.5pt}
+.tight,.tight thead th{font-size:7.5pt;min-width:0}.tight small{font-size:6.5pt}
+table.tight th,table.tight td{padding:2px 3px}.tight tbody th{min-width:0;max-width:8em}
 figure,tr,pre{break-inside:avoid}h2,h3,caption{break-after:avoid}
 details>summary{list-style:none}details::details-content{content-visibility:visible;height:auto}
 }
