@@ -170,9 +170,9 @@ def test_several_profiles_have_an_overview_with_links() -> None:
 
 def test_an_interrupted_run_says_so() -> None:
     words = "The run was interrupted"
-    assert words in page(replace(results(), complete=False))
-    assert words not in page(results())
-    assert "interrupted" in summary(replace(results(), complete=False), 80)
+    assert words in page(replace(EXTREMES["one mode"](), complete=False))
+    assert words not in page(EXTREMES["one mode"]())
+    assert "interrupted" in summary(replace(EXTREMES["one mode"](), complete=False), 80)
 
 
 def test_waves_that_do_not_count_are_named_with_the_reason() -> None:

@@ -184,9 +184,9 @@ def _strips(table: ProfileTable, lines: Sequence[Line]) -> str:
         f"<h3>Frame by frame: seed {table.typical}</h3><figure>{timeline(table, lines)}"
         f"<figcaption>The seed in which the share of {safe(table.baseline or '')} late or lost at"
         f" {_AT} is the median one. A stem is a frame and its lateness in ms; the strong ones are"
-        f" late or lost at {_AT} (dotted), those of the whole height never came. Ticks beneath are this"
-        " flow's packets that the link dropped: the upper row on the way to the listener, the lower"
-        " one on the way to the sender.</figcaption></figure>"
+        f" late or lost at {_AT} (dotted), those of the whole height never came. Ticks beneath are"
+        " this flow's packets that the link dropped: the upper row on the way to the listener, the"
+        " lower one on the way to the sender.</figcaption></figure>"
     )
 
 
