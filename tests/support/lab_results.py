@@ -228,7 +228,7 @@ def _some_invalid() -> Results:
 
 def _many_profiles() -> Results:
     notes = [profile(f"profile-{number}") for number in range(45)]
-    return results(asked=setting(profiles=notes, seeds=2, seconds=4), loss=0.03)
+    return results(asked=setting(modes=MODES[:3], profiles=notes, seeds=2, seconds=1))
 
 
 def _long_names() -> Results:
@@ -279,7 +279,11 @@ EXTREMES: Final[dict[str, Callable[[], Results]]] = {
     "some invalid": _some_invalid,
     "many profiles": _many_profiles,
     "three profiles": lambda: results(
-        asked=setting(profiles=[profile(name) for name in ("rtt80", "rtt80-loss5", "loss10")])
+        asked=setting(
+            profiles=[profile(name) for name in ("rtt80", "rtt80-loss5", "loss10")],
+            modes=MODES[:4],
+            seconds=2,
+        )
     ),
     "long names": _long_names,
     "hostile": _hostile,

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from statistics import NormalDist, fmean, stdev
 from typing import Final
 
@@ -88,6 +89,7 @@ def _of_frames(share: float, frames: int) -> tuple[float, float]:
     return middle - z * spread / widened, middle + z * spread / widened
 
 
+@lru_cache(maxsize=256)
 def t_quantile(confidence: float, freedom: int) -> float:
     """How many standard errors Student's distribution keeps, to both sides, with `confidence`."""
     low, high = 0.0, 1.0

@@ -1,6 +1,6 @@
 """How late each frame was, above the least delay that its path allows.
 
-Lateness is in seconds to the microsecond. A frame that never came is infinitely late: it is in
+Lateness is in seconds, to 10 us. A frame that never came is infinitely late: it is in
 every figure, and no quantile is flattered by leaving it out.
 """
 
@@ -24,13 +24,17 @@ FRAME: Final = 0.020
 _GAIN: Final = 1 / 16
 """RFC 3550, section 6.4.1."""
 
+_DIGITS: Final = 5
+"""Those to which delays are recorded, so that a record read again says the same."""
+
 Lateness: TypeAlias = NDArray[np.float64]
 
 
 def floor_of(flows: Iterable[Flow]) -> float | None:
     """The smallest delay of any frame of these flows; None where none came."""
     delays = (delay for flow in flows for delay in flow.delays if delay is not None)
-    return min(delays, default=None)
+    least = min(delays, default=None)
+    return None if least is None else round(least, _DIGITS)
 
 
 def scheduled(seconds: float) -> int:
@@ -45,7 +49,7 @@ def late(delays: Sequence[float | None], frames: int, floor: float | None) -> La
     """
     values = np.full(max(frames, len(delays)), np.inf)
     told = [np.inf if delay is None else delay for delay in delays]
-    values[: len(told)] = np.asarray(told, dtype=np.float64) - (floor or 0.0)
+    values[: len(told)] = np.round(np.asarray(told, dtype=np.float64), _DIGITS) - (floor or 0.0)
     return np.round(values, 6)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bench.lab.figures.lateness import FRAME, Lateness
 
-__all__ = ["CURVE", "PLAYOUT", "STATED", "curve", "on_repair", "runs", "share", "unheard"]
+__all__ = ["CURVE", "NEAR", "PLAYOUT", "STATED", "curve", "on_repair", "runs", "share", "unheard"]
 
 PLAYOUT: Final = (0.040, 0.060, 0.100, 0.150, 0.200)
 """The playout delays of the tables."""
@@ -22,7 +22,7 @@ STATED: Final = 0.150
 CURVE: Final = tuple(step / 200 for step in range(81))
 """Those of the curve, 0 to 400 ms."""
 
-_NEAR: Final = 0.010
+NEAR: Final = 0.010
 """A playout delay so near to the moment of repair is decided by what should not matter."""
 
 
@@ -53,4 +53,4 @@ def on_repair(playout: float, floor: float) -> bool:
     RFC 9002, section 6.1.2: a loss is seen 9/8 round trips after the sending, or by the frames
     after it. The same share then falls on one side or the other by a hair.
     """
-    return abs(playout - (2 * floor + FRAME)) <= _NEAR
+    return abs(playout - (2 * floor + FRAME)) <= NEAR

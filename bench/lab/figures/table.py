@@ -22,7 +22,7 @@ from bench.lab.figures.catalogue import (
 from bench.lab.figures.comparison import Comparison, compare
 from bench.lab.figures.intervals import Estimate, estimate, share_estimate
 from bench.lab.figures.lateness import Lateness, floor_of, scheduled
-from bench.lab.figures.playout import CURVE, PLAYOUT, STATED, curve, on_repair
+from bench.lab.figures.playout import CURVE, NEAR, PLAYOUT, STATED, curve, on_repair
 from bench.lab.record import Flow, ModeNote, ProfileNote, Results
 
 __all__ = ["BASELINE", "ModeTable", "ProfileTable", "tables"]
@@ -133,8 +133,17 @@ def _profile(results: Results, note: ProfileNote, flows: Sequence[Flow]) -> Prof
         baseline=baseline,
         floor=floor,
         comparisons=comparisons,
-        repair=tuple(each for each in PLAYOUT if floor is not None and on_repair(each, floor)),
+        repair=tuple(each for each in PLAYOUT if _lands(measured, each, floor)),
         typical=_typical(values[baseline]) if baseline is not None else None,
+    )
+
+
+def _lands(flows: Sequence[Measured], playout: float, floor: float | None) -> bool:
+    """Whether repaired frames come so near to `playout`, and some did."""
+    return (
+        floor is not None
+        and on_repair(playout, floor)
+        and any(bool(np.any(np.abs(each.lateness - playout) <= NEAR)) for each in flows)
     )
 
 

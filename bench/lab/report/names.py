@@ -9,7 +9,7 @@ from bench.lab.figures import ModeTable
 from bench.lab.report.draw import Canvas, Line, apart, line, marker, text
 from bench.lab.report.text import safe, short
 
-__all__ = ["ends", "legend", "lines_of"]
+__all__ = ["band", "ends", "gone", "legend", "lines_of"]
 
 _APART: Final = 16.0
 
@@ -40,6 +40,24 @@ def ends(
         name = f"{number} {short(drawn.name, canvas.letters)}" if canvas.letters else number
         parts.append(text(right + 8, place + 4, name, style=style))
     return parts
+
+
+def gone(canvas: Canvas, left: Sequence[tuple[Line, float]], middle: float) -> list[str]:
+    """Mark and number of each curve that leaves the chart, in the band where it does."""
+    places = apart([x for _, x in left], 26, canvas.left + 6, canvas.left + canvas.inner - 18)
+    return [
+        marker(place, middle, drawn)
+        + text(place + 7, middle + 5, f"{drawn.place + 1}", style=f"name c{drawn.place % 8}")
+        for (drawn, _), place in zip(left, places, strict=True)
+    ]
+
+
+def band(canvas: Canvas, top: float, bottom: float, name: str, base: float) -> str:
+    """The ground of such a band, and what it stands for."""
+    left, right = canvas.left, canvas.left + canvas.inner
+    return f'<path class="band" d="M{left:g} {top:g}H{right:g}V{bottom:g}H{left:g}z"/>' + text(
+        left - 8, base, name, "end"
+    )
 
 
 def legend(lines: Sequence[Line]) -> str:

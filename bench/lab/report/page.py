@@ -161,17 +161,21 @@ def _profile(results: Results, table: ProfileTable, place: int, several: bool) -
 
 
 def _charts(table: ProfileTable, lines: Sequence[Line]) -> str:
-    floor = "–" if table.floor is None else amount(table.floor, "time")
+    floor = (
+        ""
+        if table.floor is None
+        else f" The path's own delay, {amount(table.floor, 'time')}, comes on top."
+    )
     frames = max(len(mode.pooled) for mode in table.modes)
     return (
         f"<h3>Late or lost, by how long playing is put off</h3><figure>{legend(lines)}"
         f"{playout_chart(table, lines)}<figcaption>Bars: 95 % intervals over the seeds, side by"
-        f" side at the dotted delays. The path's own delay, {floor}, comes on top."
-        "</figcaption></figure>"
+        f" side at the dotted delays.{floor}</figcaption></figure>"
         f"<h3>How late the latest frames are</h3><figure>{tail_chart(table, lines)}"
         f"<figcaption>The distribution of lateness, stretched to its end: each decade to the right"
-        f" is a tenth of the frames to its left. Dotted: {_AT} of playout delay. All seeds together, {frames:,} frames a mode. A"
-        " curve that rises to the top ends where frames never came.</figcaption></figure>"
+        f" is a tenth of the frames to its left. Dotted: {_AT} of playout delay. All seeds"
+        f" together, {frames:,} frames a mode. A curve that rises to the top ends where frames"
+        " never came.</figcaption></figure>"
     )
 
 
@@ -179,10 +183,10 @@ def _strips(table: ProfileTable, lines: Sequence[Line]) -> str:
     return (
         f"<h3>Frame by frame: seed {table.typical}</h3><figure>{timeline(table, lines)}"
         f"<figcaption>The seed in which the share of {safe(table.baseline or '')} late or lost at"
-        f" {_AT} is the median one. A stem is a frame and its lateness in ms; black ones are late"
-        f" or lost at {_AT} (dotted), those of the whole height never came. Ticks beneath are this"
-        " flow's packets that the link dropped: the upper row on the way to the listener, the lower"
-        " one on the way to the sender.</figcaption></figure>"
+        f" {_AT} is the median one. A stem is a frame and its lateness in ms; the strong ones are"
+        f" late or lost at {_AT} (dotted), those of the whole height never came. Ticks beneath are"
+        " this flow's packets that the link dropped: the upper row on the way to the listener, the"
+        " lower one on the way to the sender.</figcaption></figure>"
     )
 
 

@@ -26,7 +26,7 @@ from bench.lab.report.draw import (
     picture,
     text,
 )
-from bench.lab.report.names import ends
+from bench.lab.report.names import band, ends, gone
 from bench.lab.report.text import amount, interval
 
 __all__ = ["playout_chart"]
@@ -34,7 +34,7 @@ __all__ = ["playout_chart"]
 _HEIGHT: Final = {"wide": 430.0, "narrow": 380.0}
 _TOP: Final = 28.0
 _BELOW: Final = 44.0
-_ZERO: Final = 24.0
+_ZERO: Final = 26.0
 """Room between the smallest share and none."""
 
 
@@ -53,33 +53,38 @@ def _drawn(canvas: Canvas, table: ProfileTable, lines: Sequence[Line]) -> str:
         return canvas.left + canvas.inner * playout / CURVE[-1]
 
     def y(share: float) -> float:
-        if share <= 0:
-            return zero
-        depth = min(-math.log10(share), decades) / decades
+        depth = 1.0 if share <= 0 else min(-math.log10(share), decades) / decades
         return _TOP + depth * (zero - _ZERO - _TOP)
 
     parts = _grid(canvas, x, y, decades, zero)
-    tips = []
+    came: list[tuple[Line, tuple[float, float]]] = []
+    none: list[tuple[Line, float]] = []
     for place, (mode, drawn) in enumerate(zip(table.modes, lines, strict=True)):
         points = _points(mode, x, y)
+        if points[-1][1] <= zero - _ZERO:
+            came.append((drawn, points[-1]))
+        else:
+            none.append((drawn, points[-1][0]))
         parts.append(curve(points, drawn))
         dodge = (place - (len(lines) - 1) / 2) * (3.2 if canvas is WIDE else 1.4)
         parts.extend(_whiskers(mode, drawn, x, y, dodge))
-        tips.append(points[-1])
-    parts.extend(ends(canvas, lines, tips, _TOP, zero))
+    names, tips = [each for each, _ in came], [tip for _, tip in came]
+    parts.extend(ends(canvas, names, tips, _TOP, zero - _ZERO))
+    parts.extend(gone(canvas, none, zero - _ZERO / 2))
     title = "Late or lost, by playout delay"
     return picture(canvas, height, title, _told(table), parts)
 
 
 def _grid(canvas: Canvas, x: Scale, y: Scale, decades: int, zero: float) -> list[str]:
     left, right = canvas.left, canvas.left + canvas.inner
-    parts = [text(left, 14, "late or lost, % of all frames", style="axis")]
+    parts = [
+        text(left, 14, "late or lost, % of all frames", style="axis"),
+        band(canvas, zero - _ZERO, zero, "none", zero - 1),
+    ]
     for decade in range(decades + 1):
         at = y(10.0**-decade)
         parts.append(line(left, at, right, at, "grid"))
         parts.append(text(left - 8, at + 4, f"{100 * 10.0**-decade:g}", "end"))
-    parts.append(line(left, zero, right, zero, "base"))
-    parts.append(text(left - 8, zero + 4, "none", "end"))
     told = {0.0, 0.3, 0.4, *PLAYOUT} if canvas is WIDE else {0.0, 0.3, 0.4, *PLAYOUT} - {0.06}
     for playout in sorted({0.0, 0.3, 0.4, *PLAYOUT}):
         style = "rule" if playout in PLAYOUT else "grid"
@@ -95,11 +100,12 @@ def _grid(canvas: Canvas, x: Scale, y: Scale, decades: int, zero: float) -> list
 
 
 def _points(mode: ModeTable, x: Scale, y: Scale) -> list[tuple[float, float]]:
-    """Down to nothing at all, where it ends."""
+    """To where nothing is late any more; there it leaves the chart."""
     points = []
     for playout, share in zip(CURVE, mode.curve.tolist(), strict=True):
         points.append((x(playout), y(share)))
         if share <= 0:
+            points[-1] = (x(playout), y(0.0) + 1)
             break
     return points
 
@@ -113,7 +119,8 @@ def _whiskers(mode: ModeTable, drawn: Line, x: Scale, y: Scale, dodge: float) ->
         if found.ground is Ground.SEEDS:
             bars = line(at, y(found.low), at, y(found.high), "whisker")
             parts.append(f'<g class="c{drawn.place % 8}">{bars}</g>')
-        parts.append(marker(at, y(found.value), drawn, 3.4))
+        if found.value > 0:
+            parts.append(marker(at, y(found.value), drawn, 3.4))
     return parts
 
 

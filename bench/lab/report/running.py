@@ -54,7 +54,9 @@ def machine(results: Results) -> str:
         f'<p class="note">The emulators ran among ordinary processes: {safe(why)}.</p>'
         for why in unscheduled
     )
-    table = framed("Machine", told, ["worst that counts", "limit"], names, rows, first="what")
+    table = framed(
+        "Machine", told, ["worst that counts", "limit"], names, rows, first="what", style="slim"
+    )
     return f"{table}{notes}{_each(results)}"
 
 
@@ -66,7 +68,7 @@ def _each(results: Results) -> str:
         seeds = safe(", ".join(map(str, wave.seeds)))
         rows.append([seeds, f"{wave.attempt}", "<b>no</b>" if wave.faults else "yes", *figures])
     names = [(wave.profile, True) for wave in results.waves]
-    table = framed("Waves", "", heads, names, rows, first="profile")
+    table = framed("Waves", "", heads, names, rows, first="profile", style="tight")
     return f"<details><summary>Wave by wave</summary>{table}</details>"
 
 

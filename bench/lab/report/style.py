@@ -84,7 +84,10 @@ tbody th{font-weight:600;white-space:normal;min-width:12.2em;max-width:17em;
 overflow-wrap:anywhere}
 tbody th.ref{font-weight:400}
 table.tight th,table.tight td{padding:6px 5px}.tight tbody th{min-width:8.5em}
-.tight{font-size:14px}.tight small{font-size:11.5px}.tight thead th{font-size:12.5px;min-width:4.6em}
+.tight th:first-child{padding-left:0}
+.tight{font-size:14px}.tight small{font-size:11.5px}
+.tight thead th{font-size:12.5px;min-width:4.6em}
+.slim{max-width:660px}
 td small{display:block;color:var(--soft);font-size:12px;line-height:1.35}
 td .word{white-space:normal;max-width:7.5em;margin-left:auto}td .word b{color:var(--ink)}
 td b{font-weight:650}
@@ -109,6 +112,8 @@ h2{margin-top:40px}
 body{font-size:10.5pt}main,header,footer{max-width:none;padding-left:0;padding-right:0}
 .scroll{overflow:visible}table{font-size:8.5pt}th,td{padding:3px 5px}
 thead th{min-width:0}tbody th{min-width:0;max-width:11em}td small{font-size:7.5pt}
+.tight,.tight thead th{font-size:7.5pt;min-width:0}.tight small{font-size:6.5pt}
+table.tight th,table.tight td{padding:2px 3px}.tight tbody th{min-width:0;max-width:8em}
 figure,tr,pre{break-inside:avoid}h2,h3,caption{break-after:avoid}
 details>summary{list-style:none}details::details-content{content-visibility:visible;height:auto}
 }

@@ -13,7 +13,6 @@ from bench.lab.report.draw import (
     Canvas,
     Line,
     Scale,
-    apart,
     curve,
     lateness_scale,
     line,
@@ -21,7 +20,7 @@ from bench.lab.report.draw import (
     picture,
     text,
 )
-from bench.lab.report.names import ends
+from bench.lab.report.names import band, ends, gone
 from bench.lab.report.text import amount
 
 __all__ = ["tail_chart"]
@@ -31,6 +30,8 @@ _TOP: Final = 26.0
 _BAND: Final = 26.0
 """For the frames that never came, above all lateness."""
 _BELOW: Final = 44.0
+_LEAST: Final = 0.200
+"""Seconds that the chart reaches to, so that the stated playout delay is in it."""
 _STEPS: Final = 160
 _SHARES: Final = (0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999)
 _LATENESS: Final = (0.0, 0.010, 0.020, 0.050, 0.100, 0.200, 0.500, 1.0, 2.0, 5.0, 10.0, 30.0)
@@ -46,14 +47,14 @@ def _drawn(canvas: Canvas, table: ProfileTable, lines: Sequence[Line]) -> str:
     bottom, top = height - _BELOW, _TOP + _BAND
     frames = max(len(mode.pooled) for mode in table.modes)
     most = max((_most(mode.pooled) for mode in table.modes), default=0.0)
-    y = lateness_scale(max(1.08 * most, 0.120), bottom, top)
+    y = lateness_scale(max(1.08 * most, _LEAST), bottom, top)
     decades = max(math.log10(frames), 1.0)
 
     def x(decade: float) -> float:
         return canvas.left + canvas.inner * decade / decades
 
     parts = [
-        *_grid(canvas, x, decades, y, max(1.08 * most, 0.120), bottom),
+        *_grid(canvas, x, decades, y, max(1.08 * most, _LEAST), bottom),
         text(canvas.left, 14, "lateness, ms", style="axis"),
     ]
     came: list[tuple[Line, tuple[float, float]]] = []
@@ -69,7 +70,7 @@ def _drawn(canvas: Canvas, table: ProfileTable, lines: Sequence[Line]) -> str:
         parts.append(curve(points, drawn))
         parts.extend(_marks(mode.pooled, x, y, drawn, decades))
     parts.extend(ends(canvas, [each for each, _ in came], [tip for _, tip in came], top, bottom))
-    parts.extend(_lost(canvas, lost))
+    parts.extend(gone(canvas, lost, _TOP + _BAND / 2))
     right = canvas.left + canvas.inner
     parts.append(text(right - 6, y(STATED) + 15, f"{1000 * STATED:.0f} ms", "end", "halo"))
     return picture(canvas, height, "Lateness of the latest frames", _told(table), parts)
@@ -80,8 +81,7 @@ def _grid(
 ) -> list[str]:
     left, right = canvas.left, canvas.left + canvas.inner
     parts = [
-        f'<path class="band" d="M{left:g} {_TOP:g}H{right:g}V{_TOP + _BAND:g}H{left:g}z"/>',
-        text(left - 8, _TOP + _BAND / 2 + 4, "never", "end"),
+        band(canvas, _TOP, _TOP + _BAND, "never", _TOP + 11),
     ]
     for tick in _LATENESS:
         if tick <= most:
@@ -102,17 +102,6 @@ def _grid(
     else:
         parts.append(text(right, bottom + 36, words, "end", style="axis"))
     return parts
-
-
-def _lost(canvas: Canvas, lost: Sequence[tuple[Line, float]]) -> list[str]:
-    """Marks and numbers of the curves that end where frames never came."""
-    places = apart([at for _, at in lost], 26, canvas.left, canvas.left + canvas.inner - 16)
-    middle = _TOP + _BAND / 2
-    return [
-        marker(place, middle, drawn)
-        + text(place + 7, middle + 5, f"{drawn.place + 1}", style=f"name c{drawn.place % 8}")
-        for (drawn, _), place in zip(lost, places, strict=True)
-    ]
 
 
 def _most(ascending: Lateness) -> float:

@@ -79,7 +79,7 @@ def _axes(canvas: Canvas, right: float, top: float, y: Scale, most: float) -> li
 def _title(canvas: Canvas, drawn: Line, measured: Measured, top: float) -> str:
     letters = 24 if canvas is NARROW else 60
     words = f"{drawn.place + 1} {short(drawn.name, letters)}"
-    told = _counts(measured) if canvas is WIDE else _share(measured)
+    told = _counts(measured) if canvas is WIDE else f"{_share(measured)} % unheard"
     return (
         f'<text class="axis" x="{canvas.left:g}" y="{top - 8:g}">'
         f'<tspan class="strong">{safe(words)}</tspan>: {told}</text>'
@@ -92,12 +92,12 @@ def _counts(measured: Measured) -> str:
 
 
 def _unheard(measured: Measured) -> str:
-    return f"{_share(measured)} at {1000 * STATED:.0f} ms"
+    return f"{_share(measured)} % late or lost at {1000 * STATED:.0f} ms"
 
 
 def _share(measured: Measured) -> str:
     count = int((measured.lateness > STATED).sum())
-    return f"{bare(count / len(measured.lateness), 'share')} % late or lost"
+    return bare(count / len(measured.lateness), "share")
 
 
 def _most(lateness: Lateness) -> float:

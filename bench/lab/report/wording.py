@@ -49,11 +49,9 @@ def headline(tables: Sequence[ProfileTable]) -> str:
     ordered = sorted(measured, key=_of_baseline)
     low, high = ordered[0], ordered[-1]
     names = {table.baseline for table in measured}
-    who = (
-        f"{short(names.pop() or DASH, _LETTERS)} left" if len(names) == 1 else "The baselines left"
-    )
+    only = short(names.pop() or DASH, _LETTERS) if len(names) == 1 else "the baseline of each"
     return (
-        f"Over {len(measured)} profiles, {who} from"
+        f"Over {len(measured)} profiles, {only} left from"
         f" {amount(_of_baseline(low), 'share')} ({_name(low.note)}) to"
         f" {amount(_of_baseline(high), 'share')} ({_name(high.note)}) of the audio late or lost at"
         f" {_AT} of playout delay."
@@ -84,29 +82,29 @@ def _ground(mode: ModeTable) -> str:
     between = interval(found, "share")
     match found.ground:
         case Ground.SEEDS:
-            return f"95 % interval {between} %"
+            return f"95{SPACE}% interval {between}{SPACE}%"
         case Ground.FRAMES:
-            return f"{between} %, from {len(mode.pooled):,} frames"
+            return f"{between}{SPACE}%, from {len(mode.pooled):,} frames"
         case Ground.NOTHING:
             return "one seed"
 
 
 def _beside(others: Sequence[ModeTable]) -> str:
-    """`: tcp-cubic 12.8 % (worse), ...`; a verdict that all share is told once."""
+    """`; tcp-cubic left 12.8 % (worse) and ...`."""
     if not others:
         return ""
-    verdicts = [_word(mode) for mode in others]
-    shares = [f"{_name(mode)} {amount(mode.estimates[SHARE].value, 'share')}" for mode in others]
-    shares[0] = f"{_name(others[0])} left {amount(others[0].estimates[SHARE].value, 'share')}"
-    if len(set(verdicts)) == 1:
-        both = "both " if len(others) == 2 else "all " if len(others) > 2 else ""
-        return f"; {_listed(shares)} ({both}{verdicts[0]})"
-    return f"; {_listed(f'{a} ({b})' for a, b in zip(shares, verdicts, strict=True))}"
+    first, *rest = _with_verdicts(others)
+    return f"; {_listed([first.replace(' ', ' left ', 1), *rest])}"
 
 
-def _word(mode: ModeTable) -> str:
-    found: Comparison = mode.comparisons[SHARE]
-    return _WORDS[found.verdict]
+def _with_verdicts(modes: Sequence[ModeTable]) -> list[str]:
+    """Names and shares; the verdict with each, or with the last one if all have the same."""
+    shares = [f"{_name(mode)} {amount(mode.estimates[SHARE].value, 'share')}" for mode in modes]
+    verdicts = [mode.comparisons[SHARE].verdict for mode in modes]
+    if len(set(verdicts)) > 1:
+        return [f"{a} ({_WORDS[b]})" for a, b in zip(shares, verdicts, strict=True)]
+    each = "each " if len(modes) > 1 and verdicts[0] in {Verdict.BETTER, Verdict.WORSE} else ""
+    return [*shares[:-1], f"{shares[-1]} ({each}{_WORDS[verdicts[0]]})"]
 
 
 def _listed(words: Iterable[str]) -> str:
@@ -120,10 +118,7 @@ def references(table: ProfileTable) -> str:
     if not others:
         return ""
     ordered = sorted(others, key=lambda mode: mode.estimates[SHARE].value)
-    told = (
-        f"{_name(mode)} {amount(mode.estimates[SHARE].value, 'share')} ({_word(mode)})"
-        for mode in ordered
-    )
+    told = _with_verdicts(ordered)
     against = short(table.baseline or DASH, _LETTERS)
     return f"Bare senders on the same links: {_listed(told)}. Each is set against {against}."
 
@@ -138,24 +133,28 @@ def notes(table: ProfileTable) -> list[str]:
             f" again ({landing:.0f} ms: a round trip and a frame). Which side of it they fall on"
             " is decided by a hair; compare at the other delays."
         )
+    said: dict[str, list[str]] = {}
     for mode in table.modes:
-        ended = sum(count for _, count in mode.troubles)
-        if ended:
-            why = "; ".join(
-                f"{reason} ({count}×)" if count > 1 else reason
-                for reason, count in mode.troubles[:3]
-            )
-            told.append(
-                f"{_name(mode)}: {ended} of {len(mode.flows)} flows ended early: {why}. What they"
-                " did not get counts as never come."
-            )
-        if mode.silent:
-            told.append(
-                f"{_name(mode)}: {mode.silent} of {len(mode.flows)} flows got no frame at all; they"
-                " are in every share."
-            )
+        for words in _short_of(mode):
+            said.setdefault(words, []).append(_name(mode))
+    told += [f"{', '.join(names)}: {words}" for words, names in said.items()]
     if table.absent and table.modes:
         told.append(f"No flow that counts: {', '.join(table.absent)}.")
+    return told
+
+
+def _short_of(mode: ModeTable) -> list[str]:
+    """What its flows did not get: it counts as never come."""
+    ended = sum(count for _, count in mode.troubles)
+    why = "; ".join(
+        f"{reason} ({count}×)" if count > 1 else reason for reason, count in mode.troubles[:3]
+    )
+    of = f"of {len(mode.flows)} flows"
+    told = []
+    if ended:
+        told.append(f"{ended} {of} ended early: {why}. What they did not get counts as never come.")
+    if mode.silent:
+        told.append(f"{mode.silent} {of} got no frame at all; they are in every share.")
     return told
 
 
