@@ -58,6 +58,8 @@ class Program:
                     stderr=self._words,
                     pass_fds=fds,
                     env=_environment(),
+                    # Nothing of the caller's folder is looked at.
+                    cwd="/",
                     start_new_session=True,
                     # Two system calls and no lock: safe beside the thread of a progress bar.
                     preexec_fn=die_with_parent,  # noqa: PLW1509
