@@ -25,21 +25,44 @@ class Usage:
     total: float
     """Of all cores, idle or not."""
     busy: float
-    """Of all cores, by anybody, or by a neighbour of a virtual machine."""
-    processes: Mapping[str, float]
-    """By name; threads are counted in."""
+    """Of all cores, by anybody."""
+    stolen: float
+    """By a neighbour of this virtual machine."""
+    programs: Mapping[str, float]
+    """Of senders and receivers, by name; threads are counted in."""
+    rest: float
+    """Of emulators and of this process."""
 
     @classmethod
-    def now(cls, pids: Iterable[tuple[str, int]]) -> Usage:
+    def now(cls, programs: Iterable[tuple[str, int]], emulators: Iterable[int]) -> Usage:
+        """Both by their pids."""
         with open("/proc/stat", encoding="ascii") as stat:
             fields = [int(each) for each in stat.readline().split()[1:9]]
-        idle = fields[3] + fields[4]
+        idle, stolen = fields[3] + fields[4], fields[7]
         return cls(
             at=time.monotonic(),
             total=sum(fields) / _TICKS,
-            busy=(sum(fields) - idle) / _TICKS,
-            processes={name: _seconds(pid) for name, pid in pids},
+            busy=(sum(fields) - idle - stolen) / _TICKS,
+            stolen=stolen / _TICKS,
+            programs={name: _seconds(pid) for name, pid in programs},
+            rest=sum(map(_seconds, (*emulators, os.getpid()))),
         )
+
+    def since(self, earlier: Usage) -> Usage:
+        return Usage(
+            at=self.at - earlier.at,
+            total=self.total - earlier.total,
+            busy=self.busy - earlier.busy,
+            stolen=self.stolen - earlier.stolen,
+            programs={
+                name: used - earlier.programs.get(name, 0.0) for name, used in self.programs.items()
+            },
+            rest=self.rest - earlier.rest,
+        )
+
+    @property
+    def ours(self) -> float:
+        return sum(self.programs.values()) + self.rest
 
 
 def _seconds(pid: int) -> float:
@@ -49,17 +72,18 @@ def _seconds(pid: int) -> float:
 
 
 def machine_of(
-    before: Usage, after: Usage, tallies: Iterable[BedTally], *, loop_lag: float, send_lag: float
+    used: Usage, tallies: Iterable[BedTally], *, first: bool, loop_lag: float, send_lag: float
 ) -> Machine:
-    """The worst of all beds, and the shares of the time between both usages."""
+    """The worst of all beds, and the shares of what was `used` in a time.
+
+    `first`: senders and receivers run before all ordinary processes.
+    """
     tallies = tuple(tallies)
-    seconds = max(after.at - before.at, 1e-9)
-    total = max(after.total - before.total, 1e-9)
-    shares = {
-        name: (used - before.processes.get(name, 0.0)) / seconds
-        for name, used in after.processes.items()
-    }
-    busiest = max(shares, key=shares.__getitem__, default="")
+    unscheduled = next((each.unscheduled for each in tallies if each.unscheduled), None)
+    total = max(used.total, 1e-9)
+    ours, others = used.ours / total, max(0.0, used.busy - used.ours) / total
+    behind_us = first and unscheduled is None
+    busiest = max(used.programs, key=used.programs.__getitem__, default="")
     links = [way.link for each in tallies for way in (each.path.up, each.path.down)]
     return Machine(
         emulator_p99=max((each.lateness.p99 for each in tallies), default=0.0),
@@ -68,9 +92,10 @@ def machine_of(
         unread=sum(each.unread for each in tallies),
         write_errors=sum(each.write_errors for each in tallies),
         overflowed=sum(link.overflowed for link in links),
-        unscheduled=next((each.unscheduled for each in tallies if each.unscheduled), None),
-        cores_busy=min(1.0, (after.busy - before.busy) / total),
-        busiest=shares.get(busiest, 0.0),
+        unscheduled=unscheduled,
+        cores_busy=min(1.0, ours + used.stolen / total + (0.0 if behind_us else others)),
+        others_busy=min(1.0, others),
+        busiest=used.programs.get(busiest, 0.0) / max(used.at, 1e-9),
         busiest_name=busiest,
         loop_lag=loop_lag,
         send_lag=send_lag,

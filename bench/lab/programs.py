@@ -80,13 +80,13 @@ class Program:
         assert self.process.stdout is not None
         return self.process.stdout.fileno()
 
-    def hurry(self) -> None:
-        """Let it run before ordinary processes, if that is allowed; it stays behind emulators.
+    def hurry(self) -> bool:
+        """Let it run before ordinary processes, behind emulators; whether that is allowed.
 
         An ordinary one that an emulator pushes from its core waits there for milliseconds, until
         the kernel looks whether another core is free.
         """
-        run_first(self.pid, _PRIORITY)
+        return run_first(self.pid, _PRIORITY) is None
 
     def tell(self, order: dict[str, object]) -> None:
         assert self.process.stdin is not None

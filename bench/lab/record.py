@@ -93,7 +93,11 @@ class Machine:
     unscheduled: str | None = None
     """Why the emulators ran among ordinary processes, if they did."""
     cores_busy: float = 0.0
-    """Share of all cores that anybody used, 0 to 1."""
+    """Share of all cores that the lab could not have had besides, 0 to 1: its own, what a neighbour
+    of a virtual machine took, and, unless the lab runs before ordinary processes, theirs.
+    """
+    others_busy: float = 0.0
+    """Share that ordinary processes had, whether or not the lab runs before them."""
     busiest: float = 0.0
     """Share of one core that the busiest sender or receiver used, 0 to 1."""
     busiest_name: str = ""

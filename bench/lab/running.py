@@ -155,8 +155,9 @@ def run(
         hear([slot.program for slot in slots], interruption, _LISTENERS_READY_WITHIN)
         telling.stage("a few frames over clear links, which do not count")
         warm_up(stage, slots, interruption)
-        for each in (*stage.programs, *(slot.program for slot in slots)):
-            each.hurry()
+        programs = [*stage.programs, *(slot.program for slot in slots)]
+        hurried = [each.hurry() for each in programs]
+        stage.first = all(hurried)
         pace.set_up(time.monotonic() - began)
         _Run(
             plan=plan,

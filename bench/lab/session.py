@@ -84,6 +84,8 @@ class _Session:
                 raise failure
             _say("interrupted before a wave was finished: there is nothing to report")
             return self._status()
+        if self.interruption.number is not None:
+            _say("interrupted: what is finished is reported (once more: it is not)")
         with _first(failure):
             Report(self.kept, self.folder, self.interruption).write(as_json=self.request.as_json)
         return self._status()

@@ -28,6 +28,8 @@ class Stage:
 
     def __init__(self, interruption: Interruption) -> None:
         self._interruption = interruption
+        self.first = False
+        """Whether senders and receivers run before all ordinary processes."""
         with contextlib.ExitStack() as undo:
             self.network = Namespace.new()
             undo.callback(self.network.close)

@@ -161,8 +161,9 @@ def run_wave(
     taken = [turn.taken for turn in turns if turn.taken is not None]
     lag = max(record.loop_lag for _, record, _ in taken)
     machine = machine_of(
-        *meter.both(),
+        meter.used(),
         [tally for _, _, tally in taken],
+        first=stage.first,
         loop_lag=lag,
         send_lag=stage.rest(),
     )
@@ -174,16 +175,20 @@ class _Meter:
 
     def __init__(self, stage: Stage, slots: Sequence[Slot], first: float, last: float) -> None:
         programs = [*stage.programs, *(slot.program for slot in slots)]
-        self._pids = [(each.name, each.pid) for each in programs]
+        self._programs = [(each.name, each.pid) for each in programs]
+        self._emulators = [slot.bed.emulator_pid for slot in slots]
         self._due = [first, last]
         self._usages: list[Usage] = []
 
     def look(self) -> None:
         if self._due and time.monotonic() >= self._due[0]:
             self._due.pop(0)
-            self._usages.append(Usage.now(self._pids))
+            self._take()
 
-    def both(self) -> tuple[Usage, Usage]:
+    def used(self) -> Usage:
         while len(self._usages) < 2:
-            self._usages.append(Usage.now(self._pids))
-        return self._usages[0], self._usages[1]
+            self._take()
+        return self._usages[1].since(self._usages[0])
+
+    def _take(self) -> None:
+        self._usages.append(Usage.now(self._programs, self._emulators))

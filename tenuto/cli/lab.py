@@ -32,7 +32,7 @@ def _absent() -> click.Command:
     def refuse(arguments: tuple[str, ...]) -> NoReturn:
         raise OperatorError(
             "the loss lab is not part of an installed package",
-            remedy="clone Tenuto's repository and run scripts/test once, then .venv/bin/tenuto lab",
+            remedy="have it from a clone of Tenuto's repository: pip install -e . in there",
         )
 
     return click.Command(

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import tenuto
 from bench.lab import session
 from bench.lab.folder import Folder
 from bench.lab.interruption import Interruption
@@ -106,8 +111,6 @@ def test_results_that_make_no_report(
 
 
 def test_a_pipe_is_not_waited_for(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    import os
-
     os.mkfifo(tmp_path / "pipe")
     assert "it is no plain file" in refused(capsys, "--from", str(tmp_path / "pipe"))
 
@@ -141,3 +144,20 @@ class TestReport:
             assert "no report was written: `tenuto lab --from" in err
         else:
             assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
+
+
+@pytest.mark.parametrize("arguments", [["lab"], ["lab", "--help"], ["lab", "--quick", "x"]])
+def test_without_a_clone_it_says_where_the_lab_is(tmp_path: Path, arguments: list[str]) -> None:
+    shutil.copytree(Path(tenuto.__file__).parent, tmp_path / "tenuto")
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "tenuto.cli", *arguments],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "tenuto: the loss lab is not part of an installed package. "
+        "have it from a clone of Tenuto's repository: pip install -e . in there\n"
+    )

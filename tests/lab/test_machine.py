@@ -22,28 +22,54 @@ def tally(*, p99: float, unread: int = 0, overflowed: int = 0) -> BedTally:
     )
 
 
-def usage(at: float, busy: float, **processes: float) -> Usage:
-    return Usage(at=at, total=2 * at, busy=busy, processes=processes)
+def used(others: float = 4.0) -> Usage:
+    """In 10 s of two cores."""
+    return Usage(
+        at=10.0,
+        total=20.0,
+        busy=8.0 + others,
+        stolen=1.0,
+        programs={"server": 3.0, "listener": 1.0},
+        rest=4.0,
+    )
 
 
 def test_the_worst_link_and_the_busiest_process_are_told() -> None:
     machine = machine_of(
-        usage(10.0, 4.0, server=1.0, listener=2.0),
-        usage(20.0, 16.0, server=4.0, listener=3.0),
+        used(),
         [tally(p99=0.001), tally(p99=0.0004, unread=3, overflowed=2)],
+        first=True,
         loop_lag=0.003,
         send_lag=0.002,
     )
     assert (machine.emulator_p99, machine.emulator_max, machine.behind) == (0.001, 0.002, 0.0005)
     assert (machine.unread, machine.overflowed, machine.write_errors) == (3, 2, 0)
     assert machine.unscheduled == "not permitted"
-    assert machine.cores_busy == pytest.approx(0.6)
     assert (machine.busiest_name, machine.busiest) == ("server", pytest.approx(0.3))
     assert (machine.loop_lag, machine.send_lag) == (0.003, 0.002)
 
 
+@pytest.mark.parametrize(
+    ("first", "unread", "busy"),
+    [(True, 0, 0.45), (False, 0, 0.65), (True, 1, 0.65)],
+    ids=["first", "among others", "emulators among others"],
+)
+def test_others_count_where_the_lab_does_not_go_before_them(
+    first: bool, unread: int, busy: float
+) -> None:
+    tallies = [tally(p99=0.001, unread=unread)]
+    machine = machine_of(used(), tallies, first=first, loop_lag=0.0, send_lag=0.0)
+    assert machine.cores_busy == pytest.approx(busy)
+    assert machine.others_busy == pytest.approx(0.2)
+
+
 def test_the_usage_of_this_process_grows() -> None:
-    before = now = Usage.now([("me", os.getpid())])
-    while now.busy <= before.busy or now.processes["me"] <= before.processes["me"]:
-        now = Usage.now([("me", os.getpid())])
-    assert now.total >= before.total + (now.busy - before.busy)
+    def now() -> Usage:
+        return Usage.now([("me", os.getpid())], [])
+
+    before = now()
+    while (grown := now().since(before)).programs["me"] <= 0.05:
+        pass
+    assert grown.rest == pytest.approx(grown.programs["me"], abs=0.02)
+    assert grown.ours == pytest.approx(2 * grown.programs["me"], abs=0.02)
+    assert grown.total >= grown.busy
