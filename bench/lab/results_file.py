@@ -14,7 +14,7 @@ from tenuto.errors import OperatorError
 __all__ = ["LARGEST", "read_results"]
 
 LARGEST: Final = 256 << 20
-"""Bytes; a run of 10 seeds has 2 MB."""
+"""Bytes; a default run has about one million."""
 
 
 def read_results(path: Path) -> Results:
