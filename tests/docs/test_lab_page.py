@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.lab.command import lab
 from bench.lab.modes import MODES
 from tests.docs.pages import ROOT, blocks, table
 from tests.docs.test_commands import commands
@@ -51,3 +52,8 @@ def test_the_registration_of_the_page(
     (block,) = [block for block in blocks(PAGE) if block.language == "python"]
     exec(compile(block.text, str(block), "exec"), {})  # noqa: S102 - the page's own example
     assert "ref-datagram-two-copies" in capsys.readouterr().out
+
+
+def test_the_page_lists_the_options() -> None:
+    listed = {row["option"].strip("`").split()[0] for row in table(PAGE, "option")}
+    assert listed == {param.opts[0] for param in lab.params}
