@@ -181,10 +181,27 @@ def test_waves_that_do_not_count_are_named_with_the_reason() -> None:
     assert "1 of 6 waves did not count" in told
     assert "all cores busy: 97 %, the limit is 90 %" in told
     assert "seeds 3, 4" in told
+    assert "For 1 of them a repetition counts." in told
     assert "1 of 6 waves did not count" in summary(made, 80)
     told = Parsed(page(EXTREMES["no valid wave"]())).text
     assert "Nothing was measured on rtt80-loss5 that counts." in told
     assert "second attempt" in told
+
+
+def test_many_waves_that_do_not_count_are_folded() -> None:
+    made = EXTREMES["many profiles"]()
+    waves = tuple(replace(wave, faults=("too busy",)) for wave in made.waves[:7])
+    text = page(replace(made, waves=(*waves, *made.waves[7:])))
+    assert "<details><summary>Which, and why</summary><ul><li>profile-0, seeds 1, 2:" in text
+    assert "a repetition counts" not in text
+
+
+def test_seeds_that_are_in_no_figure_are_named() -> None:
+    made = results(asked=setting(modes=MODES[:2], seeds=4, seconds=2))
+    waves = (replace(made.waves[0], faults=("too busy",)), made.waves[1])
+    told = Parsed(page(replace(made, waves=waves))).text
+    assert "Seeds that are in no figure, for no wave of theirs counts: 1, 2." in told
+    assert "Seeds that are in no figure" not in page(made)
 
 
 def test_flows_that_ended_early_are_counted_and_told() -> None:

@@ -69,6 +69,8 @@ class ProfileTable:
     """Those with a valid flow, in the order of the setting."""
     absent: tuple[str, ...]
     """Modes that were asked for and have no valid flow."""
+    missing: tuple[int, ...]
+    """Seeds that were asked for and have no valid flow in any mode."""
     baseline: str | None
     floor: float | None
     """The smallest delay of any frame; None where none came."""
@@ -130,6 +132,7 @@ def _profile(results: Results, note: ProfileNote, flows: Sequence[Flow]) -> Prof
         note=note,
         modes=tuple(_mode(notes[name], by_mode[name], values[name], against(name)) for name in run),
         absent=tuple(name for name in notes if name not in run),
+        missing=tuple(sorted(set(results.setting.seeds) - {flow.seed for flow in flows})),
         baseline=baseline,
         floor=floor,
         comparisons=comparisons,

@@ -11,6 +11,8 @@ from bench.lab.report.text import safe
 
 __all__ = ["again", "invalid", "machine", "modes"]
 
+_MANY: Final = 6
+"""Waves, above which the reasons are folded."""
 _BARE: Final = " (a bare sender to compare with, no part of the product)"
 
 
@@ -19,13 +21,18 @@ def invalid(results: Results) -> str:
     bad = [wave for wave in results.waves if wave.faults]
     if not bad:
         return ""
+    good = {(wave.profile, wave.seeds) for wave in results.waves if not wave.faults}
+    again = sum((wave.profile, wave.seeds) in good for wave in bad)
+    repeated = f" For {again} of them a repetition counts." if again else ""
     items = "".join(
         f"<li>{safe(_named(wave))}: {safe('; '.join(wave.faults))}</li>" for wave in bad
     )
-    count = f"{len(bad)} of {len(results.waves)} waves"
+    why = f"<ul>{items}</ul>"
+    if len(bad) > _MANY:
+        why = f"<details><summary>Which, and why</summary>{why}</details>"
     return (
-        f'<div class="alert">{count} did not count: the machine was not equal to them. Their flows'
-        f" are in no figure.<ul>{items}</ul></div>"
+        f'<div class="alert">{len(bad)} of {len(results.waves)} waves did not count: the machine'
+        f" was not equal to them. Their flows are in no figure.{repeated}{why}</div>"
     )
 
 

@@ -138,6 +138,9 @@ def notes(table: ProfileTable) -> list[str]:
         for words in _short_of(mode):
             said.setdefault(words, []).append(_name(mode))
     told += [f"{', '.join(names)}: {words}" for words, names in said.items()]
+    if table.missing and table.modes:
+        seeds = ", ".join(map(str, table.missing))
+        told.append(f"Seeds that are in no figure, for no wave of theirs counts: {seeds}.")
     if table.absent and table.modes:
         told.append(f"No flow that counts: {', '.join(table.absent)}.")
     return told

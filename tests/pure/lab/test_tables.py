@@ -118,6 +118,7 @@ def test_invalid_waves_are_in_no_figure_and_no_floor() -> None:
     assert table.floor == 0.04
     assert table.modes[0].seeds == (2,)
     assert table.absent == ("tcp-cubic",)
+    assert table.missing == (1,)
 
 
 def test_the_baseline_is_quic_stream_or_the_first_that_ran() -> None:
