@@ -27,7 +27,7 @@ _SLOTS_PER_CORE: Final = 8
 
 _SET_UP: Final = 2.0
 _SET_UP_SLOT: Final = 0.35
-_AROUND: Final = 2.5
+_AROUND: Final = 3.5
 """Seconds of a wave beside its audio, before any is over: start, linger, rest."""
 _REPORT: Final = 3.0
 

@@ -86,7 +86,10 @@ class Program:
         An ordinary one that an emulator pushes from its core waits there for milliseconds, until
         the kernel looks whether another core is free.
         """
-        return run_first(self.pid, _PRIORITY) is None
+        # Its threads, too: one of them looks up names for a handshake.
+        threads = [int(each.name) for each in Path(f"/proc/{self.pid}/task").iterdir()]
+        refusals = [run_first(thread, _PRIORITY) for thread in threads]
+        return not any(refusals)
 
     def tell(self, order: dict[str, object]) -> None:
         assert self.process.stdin is not None

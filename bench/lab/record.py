@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from tenuto.errors import OperatorError
@@ -172,9 +172,12 @@ class Results:
 
     def to_json(self) -> str:
         """One line; delays to 10 us."""
-        told = asdict(self)
-        for flow in told["flows"]:
-            flow["delays"] = [None if each is None else round(each, 5) for each in flow["delays"]]
+        told = asdict(replace(self, flows=()))
+        told["flows"] = [
+            # `asdict` would take its time to copy so many numbers.
+            {**asdict(replace(flow, delays=())), "delays": _rounded(flow.delays)}
+            for flow in self.flows
+        ]
         return json.dumps({"tenuto_lab": FORMAT, **told}, separators=(",", ":"))
 
     @classmethod
@@ -192,6 +195,10 @@ class Results:
             return _results(told)
         except (TypeError, KeyError, IndexError, AttributeError, ValueError):
             raise _bad(name, "something in it is missing or of another kind") from None
+
+
+def _rounded(delays: tuple[float | None, ...]) -> list[float | None]:
+    return [None if each is None else round(each, 5) for each in delays]
 
 
 def _bad(name: str, why: str) -> OperatorError:

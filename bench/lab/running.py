@@ -53,6 +53,39 @@ class _Run:
     pace: Pace
     began: float
 
+    def say(self, what: str) -> None:
+        self.look()
+        self.telling.stage(what)
+
+    def look(self) -> None:
+        elapsed = self._elapsed()
+        left = self.pace.left(elapsed)
+        self.telling.progress(elapsed / max(elapsed + left, 1e-9), left)
+
+    def slots(self, stage: Stage, driver: str, undo: contextlib.ExitStack) -> list[Slot]:
+        """They end with `undo`."""
+        made: list[Slot] = []
+        for number in range(self.plan.at_once):
+            for mode in self.plan.modes:
+                self.interruption.check()
+                self.say(f"making link {len(made) + 1} of {self.plan.slots}")
+                made.append(
+                    undo.enter_context(contextlib.closing(Slot(mode, number, driver, stage)))
+                )
+        return made
+
+    def set_up(self, stage: Stage, slots: list[Slot]) -> None:
+        """Until all that comes is the network's doing."""
+        self.say("waiting for the servers and the listeners")
+        stage.wait()
+        listeners = [slot.program for slot in slots]
+        hear(listeners, self.interruption, _LISTENERS_READY_WITHIN)
+        self.say("a few frames over clear links, which do not count")
+        warm_up(stage, slots, self.interruption)
+        hurried = [each.hurry() for each in (*stage.programs, *listeners)]
+        stage.first = all(hurried)
+        self.pace.set_up(self._elapsed())
+
     def waves(self, stage: Stage, slots: list[Slot], results: Results) -> None:
         for place, task in enumerate(self.plan.tasks):
             for attempt in range(1, _ATTEMPTS + 1):
@@ -86,10 +119,9 @@ class _Run:
         again = ", again" if attempt > 1 else ""
         seeds = f"seed{'s' if len(task.seeds) > 1 else ''} {', '.join(map(str, task.seeds))}"
         whole = len(self.plan.tasks)
-        self._look()
-        self.telling.stage(f"wave {place + 1} of {whole}: {task.profile.name}, {seeds}{again}")
+        self.say(f"wave {place + 1} of {whole}: {task.profile.name}, {seeds}{again}")
         number = len(results.waves)
-        outcome = run_wave(stage, slots, self.plan, task, number, self.interruption, self._look)
+        outcome = run_wave(stage, slots, self.plan, task, number, self.interruption, self.look)
         wave = Wave(
             profile=task.profile.name,
             seeds=task.seeds,
@@ -98,11 +130,6 @@ class _Run:
             faults=self.judge(outcome.machine),
         )
         return wave, outcome
-
-    def _look(self) -> None:
-        elapsed = self._elapsed()
-        left = self.pace.left(elapsed)
-        self.telling.progress(elapsed / max(elapsed + left, 1e-9), left)
 
     def _elapsed(self) -> float:
         return time.monotonic() - self.began
@@ -132,39 +159,20 @@ def run(
     `given`: the profiles as they were named. Raises `Interrupted`, and `OperatorError` where no
     link can be made here; whatever is raised, nothing of the lab is left behind.
     """
-    began = time.monotonic()
-    pace = Pace(plan)
+    started = _Run(
+        plan=plan,
+        judge=judge,
+        interruption=interruption,
+        telling=telling,
+        keep=keep,
+        pace=Pace(plan),
+        began=time.monotonic(),
+    )
     with contextlib.ExitStack() as undo:
-        telling.stage("making the servers")
-        telling.progress(0.0, pace.left(0.0))
+        started.say("making the servers")
         stage = undo.enter_context(contextlib.closing(Stage(interruption)))
         driver = choose_driver(stage)
-        results = Results(setting=setting_of(plan, given, driver, datetime.now(UTC)))
-        slots: list[Slot] = []
-        for number in range(plan.at_once):
-            for mode in plan.modes:
-                interruption.check()
-                telling.stage(f"making link {len(slots) + 1} of {plan.slots}")
-                elapsed = time.monotonic() - began
-                telling.progress(elapsed / pace.left(elapsed), pace.left(elapsed))
-                slot = Slot(mode, number, driver, stage)
-                undo.callback(slot.close)
-                slots.append(slot)
-        telling.stage("waiting for the servers and the listeners")
-        stage.wait()
-        hear([slot.program for slot in slots], interruption, _LISTENERS_READY_WITHIN)
-        telling.stage("a few frames over clear links, which do not count")
-        warm_up(stage, slots, interruption)
-        programs = [*stage.programs, *(slot.program for slot in slots)]
-        hurried = [each.hurry() for each in programs]
-        stage.first = all(hurried)
-        pace.set_up(time.monotonic() - began)
-        _Run(
-            plan=plan,
-            judge=judge,
-            interruption=interruption,
-            telling=telling,
-            keep=keep,
-            pace=pace,
-            began=began,
-        ).waves(stage, slots, results)
+        slots = started.slots(stage, driver, undo)
+        started.set_up(stage, slots)
+        setting = setting_of(plan, given, driver, datetime.now(UTC))
+        started.waves(stage, slots, Results(setting=setting))

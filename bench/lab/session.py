@@ -29,7 +29,10 @@ from netem.profile.errors import ProfileError
 from tenuto.cli.place import shown
 from tenuto.errors import OperatorError, TenutoError
 
-__all__ = ["Report", "Request", "measure", "report_again"]
+__all__ = ["MOST_FRAMES", "Report", "Request", "measure", "report_again"]
+
+MOST_FRAMES: Final = 5_000_000
+"""All of them are in memory: half a gigabyte."""
 
 _SIGNALLED: Final = 128
 """What a shell adds to a signal's number."""
@@ -54,6 +57,7 @@ def measure(request: Request) -> int:
         seeds=request.seeds,
         seconds=request.seconds,
     )
+    _refuse_endless(plan)
     with Interruption() as interruption:
         place = request.output or Path(f"lab-{datetime.now().astimezone():%Y%m%d-%H%M%S}")
         folder = Folder(place, interruption, fresh=True)
@@ -187,6 +191,16 @@ def _profiles(given: tuple[str, ...]) -> tuple[Profile, ...]:
             )
         found[profile.name] = profile
     return tuple(found.values())
+
+
+def _refuse_endless(plan: Plan) -> None:
+    frames = plan.frames * len(plan.modes) * len(plan.profiles) * plan.seeds
+    if frames > MOST_FRAMES:
+        raise OperatorError(
+            f"this run would take {clock_time(plan.estimate())} and keep {frames:,} frames, "
+            f"of {MOST_FRAMES:,} at most",
+            remedy="ask for fewer seeds, seconds, modes or profiles at a time",
+        )
 
 
 def _announcement(plan: Plan) -> str:

@@ -17,11 +17,14 @@ __all__ = ["BarTelling", "LineTelling", "clock_time", "telling"]
 
 
 def clock_time(seconds: float) -> str:
-    """As `1:05`, to full seconds, or to five where it is far away."""
+    """As `1:05`, to full seconds, or to five where it is far away; hours as `1:00:00`."""
     whole = round(seconds)
     if whole >= 30:
         whole = 5 * round(whole / 5)
-    return f"{whole // 60}:{whole % 60:02}"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes}:{rest:02}"
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
 
 
 class AnyTelling(Protocol):

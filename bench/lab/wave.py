@@ -24,6 +24,9 @@ _LOOK: Final = 0.25
 _SPARE: Final = 10.0
 """Seconds beyond the longest wave, for a machine that is slow."""
 
+_SHIFT: Final = 3
+"""Places by which the order of starting goes on from wave to wave."""
+
 _WARM_FRAMES: Final = 5
 _WARM_PATIENCE: Final = 0.5
 
@@ -133,25 +136,14 @@ def run_wave(
 
     Raises `Interrupted` at a signal, `LabFailedError` where the lab itself gives out.
     """
-    used = [slot for slot in slots if slot.number < len(task.seeds)]
-    # Who is first has an emptier machine for his handshake: each wave another one.
-    shift = number * 3 % len(used)
-    order = used[shift:] + used[:shift]
     start = time.monotonic()
-    turns = [
-        _Turn(
-            slot,
-            start + SPREAD * place / len(order),
-            Heading(profile=task.profile.name, seed=task.seeds[slot.number], wave=number),
-        )
-        for place, slot in enumerate(order)
-    ]
+    turns = _turns(slots, task, number, start)
 
     def begin(turn: _Turn) -> None:
         assert turn.heading is not None
         turn.slot.go(plan.frames, LINGER, (task.profile, turn.heading.seed))
 
-    meter = _Meter(stage, used, start + SPREAD, start + max(plan.seconds, SPREAD))
+    meter = _Meter(stage, turns, start + SPREAD, start + max(plan.seconds, SPREAD))
 
     def look() -> None:
         meter.look()
@@ -170,13 +162,28 @@ def run_wave(
     return Outcome(flows=tuple(flow for flow, _, _ in taken), machine=machine)
 
 
+def _turns(slots: Sequence[Slot], task: Task, number: int, start: float) -> list[_Turn]:
+    used = [slot for slot in slots if slot.number < len(task.seeds)]
+    # Who is first has an emptier machine for his handshake: each wave another one.
+    shift = number * _SHIFT % len(used)
+    order = used[shift:] + used[:shift]
+    return [
+        _Turn(
+            slot,
+            start + SPREAD * place / len(order),
+            Heading(profile=task.profile.name, seed=task.seeds[slot.number], wave=number),
+        )
+        for place, slot in enumerate(order)
+    ]
+
+
 class _Meter:
     """Usage at the two ends of the time in which all flows run."""
 
-    def __init__(self, stage: Stage, slots: Sequence[Slot], first: float, last: float) -> None:
-        programs = [*stage.programs, *(slot.program for slot in slots)]
+    def __init__(self, stage: Stage, turns: Sequence[_Turn], first: float, last: float) -> None:
+        programs = [*stage.programs, *(turn.slot.program for turn in turns)]
         self._programs = [(each.name, each.pid) for each in programs]
-        self._emulators = [slot.bed.emulator_pid for slot in slots]
+        self._emulators = [turn.slot.bed.emulator_pid for turn in turns]
         self._due = [first, last]
         self._usages: list[Usage] = []
 

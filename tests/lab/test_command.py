@@ -51,6 +51,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         (["--seeds", "0"], "Invalid value for '--seeds': 0 is not in the range"),
         (["--seconds", "nan"], "Invalid value for '--seconds': nan is no number of seconds"),
         (["--seconds", "0.1"], "Invalid value for '--seconds'"),
+        (["--seeds", "1000", "--seconds", "600"], "keep 240,000,000 frames, of 5,000,000 at most"),
         (["--output", ""], "an empty path"),
         (["--from", "x.json", "--quick"], "--from reports on what was measured"),
     ],

@@ -12,7 +12,14 @@ from bench.lab.telling import BarTelling, LineTelling, clock_time
 
 @pytest.mark.parametrize(
     ("seconds", "told"),
-    [(0.2, "0:00"), (7.6, "0:08"), (31.0, "0:30"), (58.0, "1:00"), (127.0, "2:05")],
+    [
+        (0.2, "0:00"),
+        (7.6, "0:08"),
+        (31.0, "0:30"),
+        (58.0, "1:00"),
+        (127.0, "2:05"),
+        (3_721.0, "1:02:00"),
+    ],
 )
 def test_far_away_is_told_roughly(seconds: float, told: str) -> None:
     assert clock_time(seconds) == told
