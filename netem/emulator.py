@@ -19,8 +19,10 @@ from types import MappingProxyType
 from typing import Final
 
 from netem.kernel.ends import End, open_end
+from netem.kernel.parcels import open_parcel, parcel
 from netem.kernel.processes import die_with_parent, run_first, sharpen_timers
 from netem.lateness import Histogram
+from netem.link.drops import DropLog
 from netem.link.flows import read_flow
 from netem.link.icmp import icmp_error
 from netem.link.packet import Packet
@@ -30,7 +32,7 @@ from netem.link.rewrite import with_client_port
 from netem.link.transit import Arrival
 from netem.profile import Profile, Way
 
-__all__ = ["BATCH", "RESTART", "STOP", "TALLY", "Loop", "main", "read_only"]
+__all__ = ["BATCH", "DROPS", "RESTART", "STOP", "TALLY", "Loop", "main", "read_only"]
 
 BATCH: Final = 64
 """Packets taken from one side before what is due gets its turn again."""
@@ -43,6 +45,9 @@ A packet that came meanwhile carries no moment of its arrival.
 
 TALLY: Final = b"tally"
 RESTART: Final = b"restart"
+"""With a parcel: the pickled profile and seed that count from now on."""
+DROPS: Final = b"drops"
+"""Answered by a parcel."""
 STOP: Final = b"stop"
 
 
@@ -56,17 +61,19 @@ class Loop:
         self, profile: Profile, seed: int, ends: Mapping[Way, End], control: socket.socket
     ) -> None:
         """`ends` by what they bring in: the client's end under `UP`."""
-        self._profile = profile
-        self._seed = seed
         self._ends = dict(ends)
         self._way_of = {end.fd: way for way, end in ends.items()}
         self._exit_of = {way: ends[way.back] for way in ends}
         self._control = control
         self._watched = [control.fileno(), *self._way_of]
-        self.restart()
+        self.restart(profile, seed)
 
-    def restart(self) -> None:
-        self._path = Path(self._profile, self._seed, time.monotonic())
+    def restart(self, profile: Profile, seed: int) -> None:
+        """Now a path begins; what was before it is gone and forgotten."""
+        self._translates = profile.nat is not None
+        self._looked = started = time.monotonic()
+        self._drops = DropLog(started)
+        self._path = Path(profile, seed, started, self._drops.note)
         self._lateness = Histogram()
         self._write_errors = 0
         self._behind = 0.0
@@ -74,13 +81,13 @@ class Loop:
 
     def run(self) -> None:
         """Until the control socket says stop or closes."""
-        control, looked = self._control.fileno(), time.monotonic()
+        control = self._control.fileno()
         while True:
             self._release()
             patience = self._patience()
             readable, _, _ = select.select(self._watched, (), (), patience)
             now = time.monotonic()
-            overslept, looked = now - looked - patience, now
+            overslept, self._looked = now - self._looked - patience, now
             for fd in readable:
                 if fd in self._way_of:
                     self._behind = max(self._behind, overslept)
@@ -133,10 +140,10 @@ class Loop:
 
     def _hand_on(self, way: Way, arrivals: list[Arrival]) -> None:
         write, late, clock = self._exit_of[way].write, self._lateness.add, time.monotonic
-        nat = self._profile.nat is not None
+        translates = self._translates
         for due, packet in arrivals:
             data = packet.data
-            if nat and packet.flow is not None:
+            if translates and packet.flow is not None:
                 data = with_client_port(data, way, packet.flow.client.port)
             if not write(data):
                 self._write_errors += 1
@@ -144,12 +151,22 @@ class Loop:
 
     def _obey(self) -> bool:
         """Do what the control socket says; whether to go on."""
-        order = self._control.recv(64)
+        order, fds, _, _ = socket.recv_fds(self._control, 64, 1)
         if order == RESTART:
-            self.restart()
+            # The parcel is from the process that started this one: nobody else has the socket.
+            self.restart(*pickle.loads(open_parcel(fds[0])))  # noqa: S301
+        if order == DROPS:
+            self._send_drops()
         if order in (TALLY, STOP, RESTART):
             self._control.send(json.dumps(self.tally()).encode())
-        return order in (TALLY, RESTART)
+        return order in (TALLY, DROPS, RESTART)
+
+    def _send_drops(self) -> None:
+        log = self._drops
+        told = {"started": log.started, "first": log.noted, "more": log.more}
+        fd = parcel(json.dumps(told).encode())
+        socket.send_fds(self._control, [DROPS], [fd])
+        os.close(fd)
 
     def tally(self) -> dict[str, object]:
         return {

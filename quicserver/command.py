@@ -63,7 +63,7 @@ __all__ = ["serve"]
     help="Share of clients that are offered QUIC.",
 )
 @click.option("--grace", default=2.0, show_default=True, help="Seconds to drain on SIGTERM.")
-@click.option("--test-sources", is_flag=True, help="Serve counting and model, for tests.")
+@click.option("--test-sources", is_flag=True, help="Serve counting, model and clock, for tests.")
 @click.option("--first-sequence", default=0, hidden=True, help="Where sequences start.")
 @click.option("--log", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def serve(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from tenuto.errors import OperatorError
@@ -93,7 +93,11 @@ class Machine:
     unscheduled: str | None = None
     """Why the emulators ran among ordinary processes, if they did."""
     cores_busy: float = 0.0
-    """Share of all cores that anybody used, 0 to 1."""
+    """Share of all cores that the lab could not have had besides, 0 to 1: its own, what a neighbour
+    of a virtual machine took, and, unless the lab runs before ordinary processes, theirs.
+    """
+    others_busy: float = 0.0
+    """Share that ordinary processes had, whether or not the lab runs before them."""
     busiest: float = 0.0
     """Share of one core that the busiest sender or receiver used, 0 to 1."""
     busiest_name: str = ""
@@ -168,9 +172,12 @@ class Results:
 
     def to_json(self) -> str:
         """One line; delays to 10 us."""
-        told = asdict(self)
-        for flow in told["flows"]:
-            flow["delays"] = [None if each is None else round(each, 5) for each in flow["delays"]]
+        told = asdict(replace(self, flows=()))
+        told["flows"] = [
+            # `asdict` would take its time to copy so many numbers.
+            {**asdict(replace(flow, delays=())), "delays": _rounded(flow.delays)}
+            for flow in self.flows
+        ]
         return json.dumps({"tenuto_lab": FORMAT, **told}, separators=(",", ":"))
 
     @classmethod
@@ -188,6 +195,10 @@ class Results:
             return _results(told)
         except (TypeError, KeyError, IndexError, AttributeError, ValueError):
             raise _bad(name, "something in it is missing or of another kind") from None
+
+
+def _rounded(delays: tuple[float | None, ...]) -> list[float | None]:
+    return [None if each is None else round(each, 5) for each in delays]
 
 
 def _bad(name: str, why: str) -> OperatorError:

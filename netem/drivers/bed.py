@@ -10,6 +10,7 @@ from typing import Protocol, Self
 from netem.drivers.report import BedTally
 from netem.kernel.namespaces import Namespace
 from netem.kernel.processes import die_with_parent, parent_outlives_threads
+from netem.profile import Profile
 
 __all__ = ["Bed", "Host"]
 
@@ -73,8 +74,11 @@ class Bed(Protocol):
     @property
     def server(self) -> Host: ...
 
-    def restart(self) -> None:
-        """Begin the conditions, their seed and all counts anew; what is under way is gone."""
+    def restart(self, profile: Profile | None = None, seed: int | None = None) -> None:
+        """Begin the conditions, their seed and all counts anew; what is under way is gone.
+
+        What is not given stays as it was. ImpairmentError for what the driver cannot do.
+        """
         ...
 
     def check(self) -> None:

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Any
 
-from netem.drivers.report import BedTally
-from netem.emulator import RESTART, STOP, TALLY, read_only
+from netem.drivers.report import BedTally, Drops
+from netem.emulator import DROPS, RESTART, STOP, TALLY, read_only
 from netem.errors import ImpairmentError
 from netem.kernel.fresh import python_running
+from netem.kernel.parcels import open_parcel, parcel
 from netem.kernel.processes import parent_outlives_threads
 from netem.profile import Profile
 
@@ -46,8 +47,9 @@ class Emulation:
         arguments = [str(theirs.fileno()), kind, str(client), str(server), tied]
         with theirs:
             self.process = self._start(arguments, [theirs.fileno(), client, server])
+        self._set_up = (profile, seed)
         try:
-            self._hand_over(profile, seed)
+            self._hand_over()
             self._unscheduled = self._answer()["unscheduled"]
         except BaseException:
             self.close()
@@ -68,11 +70,11 @@ class Emulation:
                 f"The emulator cannot be started: {sys.executable}: {error.strerror}."
             ) from None
 
-    def _hand_over(self, profile: Profile, seed: int) -> None:
+    def _hand_over(self) -> None:
         assert self.process.stdin is not None
         try:
             with self.process.stdin as pipe:
-                pipe.write(pickle.dumps((profile, seed)))
+                pipe.write(pickle.dumps(self._set_up))
         except BrokenPipeError:
             raise self._death() from None
 
@@ -84,11 +86,26 @@ class Emulation:
         if self.process.poll() is not None:
             raise self._death()
 
-    def restart(self) -> None:
-        self._ask(RESTART)
+    def restart(self, profile: Profile | None = None, seed: int | None = None) -> None:
+        """What is not given stays as it was."""
+        before = self._set_up
+        self._set_up = (
+            before[0] if profile is None else profile,
+            before[1] if seed is None else seed,
+        )
+        fd = parcel(pickle.dumps(self._set_up))
+        try:
+            self._ask(RESTART, [fd])
+        finally:
+            os.close(fd)
 
     def tally(self) -> BedTally:
         return self._ask(TALLY)
+
+    def drops(self) -> Drops:
+        self._order(DROPS)
+        _, fds = self._receive()
+        return Drops.from_json(json.loads(open_parcel(fds[0])))
 
     def close(self) -> None:
         """End it, whatever state it is in."""
@@ -102,17 +119,27 @@ class Emulation:
         self.process.wait()
         os.close(self._words)
 
-    def _ask(self, order: bytes) -> BedTally:
-        try:
-            self._control.send(order)
-        except OSError:
-            raise self._death() from None
+    def _ask(self, order: bytes, fds: Sequence[int] = ()) -> BedTally:
+        self._order(order, fds)
         told = self._answer()
         return BedTally.from_json({**told, "unscheduled": self._unscheduled})
 
-    def _answer(self) -> dict[str, Any]:
+    def _order(self, order: bytes, fds: Sequence[int] = ()) -> None:
         try:
-            message = self._control.recv(LARGEST_ANSWER)
+            socket.send_fds(self._control, [order], fds)
+        except OSError:
+            raise self._death() from None
+
+    def _answer(self) -> dict[str, Any]:
+        message, _ = self._receive()
+        answer: dict[str, Any] = json.loads(message)
+        return answer
+
+    def _receive(self) -> tuple[bytes, list[int]]:
+        """A message, and the descriptors that came with it: the caller's to close."""
+        fds: list[int] = []
+        try:
+            message, fds, _, _ = socket.recv_fds(self._control, LARGEST_ANSWER, 1)
         except TimeoutError:
             self.process.kill()
             raise ImpairmentError(
@@ -122,8 +149,7 @@ class Emulation:
             message = b""
         if not message:
             raise self._death()
-        answer: dict[str, Any] = json.loads(message)
-        return answer
+        return message, fds
 
     def _death(self) -> ImpairmentError:
         try:

@@ -9,7 +9,7 @@ from typing import Self
 from netem.drivers.addresses import Claim
 from netem.drivers.bed import Host
 from netem.drivers.emulation import Emulation
-from netem.drivers.report import BedTally
+from netem.drivers.report import BedTally, Drops
 from netem.errors import ImpairmentError
 from netem.kernel.interfaces import configure, has_ipv6, set_sysctl, transmit_drops
 from netem.kernel.namespaces import Namespace
@@ -115,9 +115,9 @@ class LinkBed(ABC):
         way = f"dev {self.client.interface} src {self.client.ipv4} congctl {congestion}"
         configure(self.client.namespace, [f"route replace 127.0.0.1/32 {way}"])
 
-    def restart(self) -> None:
+    def restart(self, profile: Profile | None = None, seed: int | None = None) -> None:
         self._already_dropped = self._dropped()
-        self._emulation.restart()
+        self._emulation.restart(profile, seed)
 
     def check(self) -> None:
         self._emulation.check()
@@ -138,6 +138,15 @@ class LinkBed(ABC):
             return self._final
         told = self._emulation.tally()
         return replace(told, unread=told.unread + self._dropped() - self._already_dropped)
+
+    def drops(self) -> Drops:
+        """What the path dropped since its start, one by one, up to a bound.
+
+        Ask when the traffic is over: the emulator writes it all down between two packets.
+        """
+        if self._closed:
+            raise ImpairmentError("The emulator is gone: ask for the drops before the end.")
+        return self._emulation.drops()
 
     def _dropped(self) -> int:
         return sum(

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from netem.link.drops import Cause
 from netem.link.tally import PathTally, Tally, WayTally
+from netem.profile import Way
 
-__all__ = ["BedTally", "Lateness"]
+__all__ = ["BedTally", "Drop", "Drops", "Lateness"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +49,34 @@ class BedTally:
 
     def as_json(self) -> dict[str, object]:
         return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drop:
+    """A packet that the path did not hand on."""
+
+    at: float
+    """Seconds from the start of the path to when it was offered, wherever it was dropped."""
+    way: Way
+    cause: Cause
+    """By the name of its count in the tally."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drops:
+    """What befell since the path was started, or started again."""
+
+    started: float
+    """When that was, by CLOCK_MONOTONIC."""
+    first: tuple[Drop, ...] = ()
+    """At most `netem.link.MAX_NOTED`."""
+    more: int = 0
+    """Drops beyond them, of which only the tally knows the causes."""
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> "Drops":
+        first = tuple(Drop(at=at, way=Way(way), cause=cause) for at, way, cause in told["first"])
+        return cls(**{**told, "first": first})
 
 
 def _path(told: Mapping[str, Any]) -> PathTally:

@@ -8,20 +8,27 @@ from typing import Final, Self
 from netem.drivers.addresses import Claim
 from netem.drivers.bed import Host
 from netem.drivers.report import BedTally, Lateness
-from netem.drivers.tclines import firewall_counts, has_our_root, queue_counts, run_line, transmitted
+from netem.drivers.tclines import (
+    firewall_counts,
+    has_our_root,
+    queue_counts,
+    refuse_seed,
+    run_line,
+    transmitted,
+)
 from netem.errors import ImpairmentError
 from netem.kernel.interfaces import configure, has_ipv6, make_veth, offloads_off, set_sysctl
 from netem.kernel.namespaces import Namespace
 from netem.link.tally import PathTally, Tally, WayTally
 from netem.profile.conditions import Profile, Way
-from netem.tc import HANDLE, Command, Ends, Hop, plan
+from netem.tc import HANDLE, Command, Ends, Hop, Plan, plan
 
 __all__ = ["HOP", "TcBed", "netem_refusal"]
 
 CLIENT_DEVICE: Final = "netem0"
 HOP: Final = Hop(to_client="client", to_server="server")
 """The router's devices, in a namespace of its own."""
-_UNCOUNTED: Final = ("delay", "duplicated", "corrupted", "reordered")
+_UNCOUNTED: Final = ("delay", "size", "duplicated", "corrupted", "reordered")
 _MAC: Final = {
     "client": "02:00:00:00:00:01",
     "router-client": "02:00:00:00:00:02",
@@ -87,13 +94,17 @@ class TcBed:
             self._join(self.client, self.server, "client", congestion)
             self._join(self.server, self.client, "server", congestion)
             self._forward(six)
-            ends = Ends(client=_addresses(self.client), server=_addresses(self.server))
-            self._plan = plan(profile, HOP, ends=ends, udp_port=udp_port)
+            self._udp_port = udp_port
+            self._plan = self._planned(profile)
             for line in self._plan.apply:
                 run_line(self.router, line)
             undo.callback(self._end_programs)
             self._sent_before = self._sent()
             self._undo = undo.pop_all()
+
+    def _planned(self, profile: Profile) -> Plan:
+        ends = Ends(client=_addresses(self.client), server=_addresses(self.server))
+        return plan(profile, HOP, ends=ends, udp_port=self._udp_port)
 
     def _join(self, host: Host, peer: Host, name: str, congestion: str) -> None:
         """A pair from the host to the router; every neighbour is stated, none is asked for."""
@@ -131,9 +142,16 @@ class TcBed:
         if six:
             set_sysctl(self.router, "ipv6/conf/all/forwarding", "1")
 
-    def restart(self) -> None:
-        """Take the lines back and run them again: what is under way is gone."""
-        for line in (*self._plan.undo, *self._plan.apply):
+    def restart(self, profile: Profile | None = None, seed: int | None = None) -> None:
+        """Take the lines back and run them again, or others: what is under way is gone."""
+        refuse_seed(seed)
+        if profile is not None:
+            _refuse_parts(profile, self._udp_port)
+        for line in self._plan.undo:
+            run_line(self.router, line)
+        if profile is not None:
+            self._plan = self._planned(profile)
+        for line in self._plan.apply:
             run_line(self.router, line)
         self._sent_before = self._sent()
 

@@ -19,6 +19,7 @@ __all__ = [
     "firewall_counts",
     "has_our_root",
     "queue_counts",
+    "refuse_seed",
     "rule_counts",
     "run_line",
     "transmitted",
@@ -51,6 +52,15 @@ def run_line(namespace: Namespace, command: Command) -> str:
     if done.returncode != 0:
         raise ImpairmentError(_refusal(command, done.stderr))
     return done.stdout
+
+
+def refuse_seed(seed: int | None) -> None:
+    """ImpairmentError if there is one: the kernel's netem has no use for it."""
+    if seed is not None:
+        raise ImpairmentError(
+            f"The kernel's netem draws without a seed, so seed {seed} means nothing to it: "
+            "use the tun or veth driver."
+        )
 
 
 def _refusal(command: Command, stderr: str) -> str:

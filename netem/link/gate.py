@@ -1,5 +1,6 @@
 """What stands at the entry of one direction: MTU, block, police and NAT, in this order."""
 
+from netem.link.drops import Dropped, OnDrop
 from netem.link.firewall import FirstPackets, TokenBucket
 from netem.link.headers import UDP
 from netem.link.nat import Translation
@@ -12,7 +13,14 @@ __all__ = ["Gate"]
 
 
 class Gate:
-    def __init__(self, profile: Profile, way: Way, nat: Translation | None, started: float) -> None:
+    def __init__(
+        self,
+        profile: Profile,
+        way: Way,
+        nat: Translation | None,
+        started: float,
+        on_drop: OnDrop | None = None,
+    ) -> None:
         self._way = way
         self._mtu: Mtu | None = profile.conditions(way).mtu
         self._port = profile.udp_port
@@ -20,7 +28,7 @@ class Gate:
         self._first = FirstPackets(profile.block.first_packets if profile.block else 0)
         self._bucket = TokenBucket(profile.police, started) if profile.police else None
         self._nat = nat
-        self._blocked = self._policed = self._too_big = self._unbound = 0
+        self._dropped = Dropped(on_drop)
 
     def admit(self, packet: Packet, now: float) -> Packet | Refusal | None:
         """The packet as the link takes it, with its flow as it is beyond a NAT; else why not.
@@ -28,7 +36,7 @@ class Gate:
         None: it is gone, and nobody is told.
         """
         if self._mtu is not None and packet.size > self._mtu.size:
-            self._too_big += 1
+            self._dropped.add("too_big", now)
             return Refusal(TOO_BIG, packet, self._mtu.size) if self._mtu.answers else None
         flow = packet.flow
         if flow is None:
@@ -37,11 +45,11 @@ class Gate:
             return packet if self._nat is None else self._told(packet, flow, self._nat, now)
         if self._looks_at(flow):
             if self._block is not None and not self._first.passes(flow):
-                self._blocked += 1
+                self._dropped.add("blocked", now)
                 answer = self._block.answer
                 return None if answer is Answer.DROP else Refusal(answer, packet)
             if self._bucket is not None and not self._bucket.passes(packet.size, now):
-                self._policed += 1
+                self._dropped.add("policed", now)
                 return None
         return packet if self._nat is None else self._translated(packet, flow, self._nat, now)
 
@@ -55,7 +63,7 @@ class Gate:
             return packet._replace(flow=nat.outward(flow, now))
         inside = nat.inward(flow, now)
         if inside is None:
-            self._unbound += 1
+            self._dropped.add("unbound", now)
             return None
         return packet._replace(flow=inside)
 
@@ -64,7 +72,7 @@ class Gate:
     ) -> Packet | None:
         other = nat.about(flow, self._way, now)
         if other is None:
-            self._unbound += 1
+            self._dropped.add("unbound", now)
             return None
         return packet._replace(flow=QuotedFlow(*other))
 
@@ -72,11 +80,14 @@ class Gate:
     def forgotten(self) -> int:
         return self._first.forgotten
 
-    def tally(self, link: Tally) -> WayTally:
+    def tally(self, link: Tally, size: int) -> WayTally:
+        """With that of the link behind it, and the bytes that it was offered itself."""
+        dropped = self._dropped
         return WayTally(
             link=link,
-            blocked=self._blocked,
-            policed=self._policed,
-            too_big=self._too_big,
-            unbound=self._unbound,
+            size=size,
+            blocked=dropped["blocked"],
+            policed=dropped["policed"],
+            too_big=dropped["too_big"],
+            unbound=dropped["unbound"],
         )

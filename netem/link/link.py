@@ -10,6 +10,7 @@ from netem.link.blackouts import Blackouts
 from netem.link.bottleneck import Narrow, bottleneck
 from netem.link.copies import Corruption
 from netem.link.delay import Travel
+from netem.link.drops import Cause, Dropped, OnDrop
 from netem.link.fades import Fading
 from netem.link.loss import Drops, packet_loss
 from netem.link.packet import Packet
@@ -20,8 +21,6 @@ from netem.profile import Conditions
 
 __all__ = ["Link"]
 
-_LOST, _FADED, _BLACKED_OUT = range(3)
-
 
 class Link:
     """Give it packets as they come, take them as they are due; `now` never falls.
@@ -30,7 +29,13 @@ class Link:
     their number, depends on the seed alone, whatever else the conditions say.
     """
 
-    def __init__(self, conditions: Conditions, seed: int | str, started: float) -> None:
+    def __init__(
+        self,
+        conditions: Conditions,
+        seed: int | str,
+        started: float,
+        on_drop: OnDrop | None = None,
+    ) -> None:
         self._filters = _filters(conditions, seed, started)
         self._delay = conditions.delay
         self._travel: Travel | None = None
@@ -55,16 +60,15 @@ class Link:
             if overtaking:
                 self._approach = Approach()
         self._transit = Transit(overtaking=overtaking and self._narrow is None)
-        self._filtered = [0, 0, 0]
-        self._offered = self._delivered = self._queue_dropped = 0
-        self._overflowed = self._duplicated = 0
+        self._dropped = Dropped(on_drop)
+        self._offered = self._delivered = self._duplicated = 0
         self._delay_total = 0.0
 
     def offer(self, packet: Packet, now: float) -> None:
         self._offered += 1
-        for drops, reason in self._filters:
+        for drops, cause in self._filters:
             if drops(now):
-                self._filtered[reason] += 1
+                self._dropped.add(cause, now)
                 return
         due = now + self._delay if self._travel is None else self._travel.due(now)
         if self._corruption is not None:
@@ -79,20 +83,20 @@ class Link:
         if self._approach is None:
             self._enter(packet, offered, arrives)
         elif not self._approach.add(packet, offered, arrives):
-            self._overflowed += 1
+            self._dropped.add("overflowed", offered)
 
     def _enter(self, packet: Packet, offered: float, arrives: float) -> None:
         due = arrives
         if self._narrow is not None:
             departure = self._narrow.departure(packet.size, arrives)
             if departure is None:
-                self._queue_dropped += 1
+                self._dropped.add("queue_dropped", offered)
                 return
             due = departure
         if self._transit.add(due, packet):
             self._delay_total += due - offered
         else:
-            self._overflowed += 1
+            self._dropped.add("overflowed", offered)
 
     def pop_due(self, now: float) -> list[Packet]:
         """Remove and return those whose time has come, in the order in which they arrive."""
@@ -118,17 +122,18 @@ class Link:
     @property
     def tally(self) -> Tally:
         in_flight, delay_total = self._transit.packets, self._delay_total
+        dropped = self._dropped
         if self._approach is not None:
             in_flight += len(self._approach)
             delay_total += self._approach.delay_total
         return Tally(
             offered=self._offered,
             delivered=self._delivered,
-            lost=self._filtered[_LOST],
-            faded=self._filtered[_FADED],
-            blacked_out=self._filtered[_BLACKED_OUT],
-            queue_dropped=self._queue_dropped,
-            overflowed=self._overflowed,
+            lost=dropped["lost"],
+            faded=dropped["faded"],
+            blacked_out=dropped["blacked_out"],
+            queue_dropped=dropped["queue_dropped"],
+            overflowed=dropped["overflowed"],
             duplicated=self._duplicated,
             corrupted=0 if self._corruption is None else self._corruption.corrupted,
             reordered=0 if self._travel is None else self._travel.reordered,
@@ -137,14 +142,14 @@ class Link:
         )
 
 
-def _filters(conditions: Conditions, seed: int | str, started: float) -> list[tuple[Drops, int]]:
-    """What may drop a packet before the bottleneck, in order, with the place of its count."""
-    filters: list[tuple[Drops, int]] = []
+def _filters(conditions: Conditions, seed: int | str, started: float) -> list[tuple[Drops, Cause]]:
+    """What may drop a packet before the bottleneck, in order, with what it is called."""
+    filters: list[tuple[Drops, Cause]] = []
     if conditions.loss is not None:
-        filters.append((packet_loss(conditions.loss, stream(seed, "loss")), _LOST))
+        filters.append((packet_loss(conditions.loss, stream(seed, "loss")), "lost"))
     if conditions.fades is not None:
         spells, losses = stream(seed, "fades"), stream(seed, "faded")
-        filters.append((Fading(conditions.fades, spells, losses, started).drops, _FADED))
+        filters.append((Fading(conditions.fades, spells, losses, started).drops, "faded"))
     if conditions.blackouts:
-        filters.append((Blackouts(conditions.blackouts, started).drops, _BLACKED_OUT))
+        filters.append((Blackouts(conditions.blackouts, started).drops, "blacked_out"))
     return filters

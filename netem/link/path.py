@@ -1,7 +1,10 @@
 """Both directions of a path and what stands between."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
+from netem.link.drops import Cause, OnDrop
 from netem.link.gate import Gate
 from netem.link.link import Link
 from netem.link.nat import Translation
@@ -19,18 +22,31 @@ _DOWN: Final = Way.DOWN
 
 
 class Path:
-    """Two links behind their gates; `now` never falls, and both share it."""
+    """Two links behind their gates; `now` never falls, and both share it.
 
-    def __init__(self, profile: Profile, seed: int, started: float) -> None:
+    `on_drop` is told of each packet that is dropped: its way, why, and when it was offered.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        seed: int,
+        started: float,
+        on_drop: Callable[[Way, Cause, float], None] | None = None,
+    ) -> None:
         self._nat = Translation(profile.nat, started) if profile.nat is not None else None
-        self._up = _Direction(profile, Way.UP, self._nat, seed, started)
-        self._down = _Direction(profile, Way.DOWN, self._nat, seed, started)
+        up, down = (
+            _Direction(profile, way, self._nat, seed, started, on_drop and partial(on_drop, way))
+            for way in (_UP, _DOWN)
+        )
+        self._up, self._down = up, down
         self.needs_flows = any((profile.block, profile.police, profile.nat))
         """Whether the driver must fill in `Packet.flow`."""
 
     def offer(self, way: Way, packet: Packet, now: float) -> Refusal | None:
         """A refusal is to be answered to the sender; whatever else befalls is only counted."""
         direction = self._up if way is _UP else self._down
+        direction.size += packet.size
         if direction.gated:
             admitted = direction.gate.admit(packet, now)
             if not isinstance(admitted, Packet):
@@ -68,12 +84,20 @@ class Path:
 
 class _Direction:
     def __init__(
-        self, profile: Profile, way: Way, nat: Translation | None, seed: int, started: float
+        self,
+        profile: Profile,
+        way: Way,
+        nat: Translation | None,
+        seed: int,
+        started: float,
+        on_drop: OnDrop | None,
     ) -> None:
         conditions = profile.conditions(way)
-        self.gate = Gate(profile, way, nat, started)
+        self.size = 0
+        """Bytes that were offered, with what the gate held back."""
+        self.gate = Gate(profile, way, nat, started, on_drop)
         self.gated = any((profile.block, profile.police, nat is not None, conditions.mtu))
-        self.link = Link(conditions, f"{seed}/{way}", started)
+        self.link = Link(conditions, f"{seed}/{way}", started, on_drop)
 
     def tally(self) -> WayTally:
-        return self.gate.tally(self.link.tally)
+        return self.gate.tally(self.link.tally, self.size)

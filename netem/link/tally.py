@@ -41,6 +41,8 @@ class WayTally:
     """Of one direction. What its gate held back was never offered to its link."""
 
     link: Tally
+    size: int = 0
+    """Bytes that were offered, as whole IP packets, with what the gate held back."""
     blocked: int = 0
     policed: int = 0
     too_big: int = 0

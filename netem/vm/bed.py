@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from netem.drivers.report import BedTally, Lateness
-from netem.drivers.tclines import counts_of, rule_counts, transmitted
+from netem.drivers.tclines import counts_of, refuse_seed, rule_counts, transmitted
 from netem.errors import ImpairmentError
 from netem.kernel.interfaces import transmit_drops
 from netem.link.tally import PathTally, Tally, WayTally
@@ -68,8 +68,12 @@ class VmBed:
         self._lines, self._undo = lines.apply, lines.undo
         self._count_anew()
 
-    def restart(self) -> None:
-        """Take the lines back and run them again: what is under way is gone."""
+    def restart(self, profile: Profile | None = None, seed: int | None = None) -> None:
+        """Take the lines back and run them again, or others: what is under way is gone."""
+        refuse_seed(seed)
+        if profile is not None:
+            self.apply(profile)
+            return
         self._run(self._undo + self._lines)
         self._count_anew()
 
@@ -92,6 +96,7 @@ class VmBed:
             path=PathTally(up=up, down=down),
             lateness=Lateness(),
             unread=self._dropped() - self._dropped_before,
+            uncounted=("size",),
         )
 
     def _dropped(self) -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 __all__ = ["PURE_CONTRACTS", "pragmas", "pure_packages"]
 
-PURE_CONTRACTS = ("pure-packages", "netem-pure-packages")
+PURE_CONTRACTS = ("pure-packages", "netem-pure-packages", "lab-pure-packages")
 """The ids of the contracts: their sources are the one list of what is pure."""
 
 

@@ -2,6 +2,7 @@
 
 from tenuto.sources.base import MAX_RUN_SIZE, Mark, Source
 from tenuto.sources.catalogue import PARAMETERS, find_kind, open_source
+from tenuto.sources.clock import ClockSource, clock_payload, read_clock
 from tenuto.sources.converted import ConvertedSource
 from tenuto.sources.counting import COUNTERS, Counters, CountingSource, read_index
 from tenuto.sources.espeak import SpeechSource, open_speech
@@ -20,6 +21,7 @@ __all__ = [
     "MAX_RUN_SIZE",
     "PARAMETERS",
     "STDIN_MODES",
+    "ClockSource",
     "ConvertedSource",
     "Counters",
     "CountingSource",
@@ -36,12 +38,14 @@ __all__ = [
     "StdinSource",
     "ToneSource",
     "Wanted",
+    "clock_payload",
     "find_kind",
     "list_sources",
     "open_file",
     "open_source",
     "open_speech",
     "parse_stdin_format",
+    "read_clock",
     "read_index",
     "shared_engine",
     "shared_readers",

@@ -8,6 +8,7 @@ from tenuto.errors import ErrorCode, RequestError
 from tenuto.media import FRAMES_PER_SECOND, AudioFormat
 from tenuto.sources import kinds
 from tenuto.sources.base import Source
+from tenuto.sources.clock import ClockSource
 from tenuto.sources.converted import converted
 from tenuto.sources.counting import CountingSource
 from tenuto.sources.espeak import open_speech
@@ -66,6 +67,8 @@ async def open_source(
             return await _open_stdin(stdin, wait=wait)
         case "model":
             return _open_model(request)
+        case "clock":
+            return ClockSource(frames=kinds.FRAMES.maybe(request))
         case _:
             return _open_counting(request)
 

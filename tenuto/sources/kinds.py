@@ -18,6 +18,7 @@ from tenuto.sources.tone import MAX_CHANNELS, MAX_RATE, MAX_SECONDS, MIN_RATE
 __all__ = [
     "BLOCK_AFTER",
     "CHANNELS",
+    "CLOCK",
     "COUNTING",
     "DELAY",
     "FAIL_AFTER",
@@ -150,4 +151,13 @@ MODEL = SourceKind(
     for_tests=True,
 )
 
-KINDS = (SPEECH, FILE, TONE, STDIN, COUNTING, MODEL)
+CLOCK = SourceKind(
+    "clock",
+    "frames that say when each was due, live",
+    (FRAMES,),
+    needs="--test-sources",
+    for_tests=True,
+    live=True,
+)
+
+KINDS = (SPEECH, FILE, TONE, STDIN, COUNTING, MODEL, CLOCK)

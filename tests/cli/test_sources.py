@@ -126,7 +126,7 @@ async def test_a_server_tells_what_it_has(
     full = await start_server(media=tmp_path)
     listing = await ask(full.port, "?voices=en")
     names = [each["source"] for each in listing["sources"] if each["available"]]
-    assert names == ["speech", "file", "tone", "counting", "model"]
+    assert names == ["speech", "file", "tone", "counting", "model", "clock"]
     assert "en-US" in [voice["voice"] for voice in listing["voices"]]
     bad = await fetch_soon(door, full.port, "/v1/sources?voices=klingon", ca=ca_file)
     assert (bad.status, bad.json["code"]) == (400, "unknown-voice")

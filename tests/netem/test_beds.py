@@ -10,15 +10,13 @@ import struct
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
 from netem.drivers.bed import Bed, Host
 from netem.drivers.linkbed import LinkBed
-from netem.drivers.tun import TunBed
-from netem.drivers.veth import VethBed
 from netem.errors import ImpairmentError
 from netem.kernel.interfaces import configure, ip
 from netem.kernel.namespaces import Namespace
@@ -32,38 +30,13 @@ from netem.profile import (
     RandomLoss,
     Rate,
 )
+from tests.netem.conftest import Make
+from tests.netem.hosts import address, bound
 from tests.netem.outer import Outer, eventually
-
-Make = Callable[..., LinkBed]
 
 CLEAR = Profile(name="clear")
 SIDE = Conditions(delay=0.03, loss=RandomLoss(rate=0.05))
 LOSS5 = Profile(name="loss5", up=SIDE, down=SIDE)
-
-
-@pytest.fixture(params=[TunBed, VethBed], ids=["tun", "veth"])
-def make(request: pytest.FixtureRequest) -> Iterator[Make]:
-    with contextlib.ExitStack() as beds:
-
-        def make(profile: Profile, seed: int = 1, **given: object) -> LinkBed:
-            bed: LinkBed = beds.enter_context(request.param(profile, seed, **given))
-            return bed
-
-        yield make
-
-
-def address(host: Host, family: int) -> str:
-    return host.ipv6 if family == socket.AF_INET6 else host.ipv4
-
-
-def bound(host: Host, family: int, kind: int = socket.SOCK_DGRAM) -> socket.socket:
-    with host.entered():
-        made = socket.socket(family, kind)
-    made.settimeout(10.0)
-    # SO_RCVBUFFORCE: what is lost shall be lost on the path.
-    made.setsockopt(socket.SOL_SOCKET, 33, 16 << 20)
-    made.bind((address(host, family), 0))
-    return made
 
 
 FAMILIES = pytest.mark.parametrize(
@@ -288,15 +261,6 @@ def test_a_small_mtu_is_told_and_found(make: Make, family: int) -> None:
     path = bed.tally().path
     assert path.down.too_big > 0
     assert path.up.link.delivered > 0
-
-
-def test_the_counts_begin_anew(make: Make) -> None:
-    bed = make(LOSS5)
-    ping = bed.client.popen(["ping", "-qc5", "-i0.01", bed.server.ipv4], stdout=subprocess.DEVNULL)
-    ping.wait()
-    assert bed.tally().path.up.offered == 5
-    bed.restart()
-    assert bed.tally().path.up.offered == 0
 
 
 def test_the_last_counts_outlive_the_bed(make: Make) -> None:

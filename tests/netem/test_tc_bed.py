@@ -199,6 +199,18 @@ def test_a_rate_holds_and_its_queue_drops_at_the_tail() -> None:
         bed.restart()
         bed.check()
         assert bed.tally().path.up.link.offered == 0
+        # With another profile, from then on.
+        with pytest.raises(ImpairmentError, match="without a seed, so seed 3 means nothing"):
+            bed.restart(seed=3)
+        with pytest.raises(ImpairmentError, match="tc cannot do the profile wifi-bad whole"):
+            bed.restart(profile=load("wifi-bad"))
+        bed.check()
+        bed.restart(profile=load("udp-blocked-drop"))
+        bed.check()
+        with sockets(bed, bed.server.ipv4) as (client, server):
+            send(client, 3)
+            assert received(server) == 0
+        assert bed.tally().path.up.blocked == 3
 
 
 def test_a_missing_qdisc_is_noticed() -> None:

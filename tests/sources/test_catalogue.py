@@ -110,7 +110,7 @@ async def test_refusals_of_the_sources_keep_their_codes(
 
 
 def test_each_kind_lists_its_parameters() -> None:
-    assert set(PARAMETERS) == {"speech", "file", "tone", "stdin", "counting", "model"}
+    assert set(PARAMETERS) == {"speech", "file", "tone", "stdin", "counting", "model", "clock"}
     assert all("source" in names for names in PARAMETERS.values())
 
 

@@ -18,7 +18,12 @@ TOOLS = ("curl", "ip", "nft", "ping", "setpriv", "tc", "unshare")
 
 MODULES = (
     "tests/bench/test_link.py",
+    "tests/docs/test_lab_page.py",
     "tests/docs/test_loss_testing.py",
+    "tests/lab/test_interrupted.py",
+    "tests/lab/test_made_up.py",
+    "tests/lab/test_matrix.py",
+    "tests/lab/test_power.py",
     "tests/netem/measure/test_acceptance.py",
     "tests/netem/measure/test_command.py",
     "tests/netem/test_beds.py",

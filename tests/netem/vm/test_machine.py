@@ -198,7 +198,9 @@ def test_a_machine_refuses_recovers_counts_and_leaves_nothing() -> None:
         up = bed.tally().path.up
         assert (up.blocked, up.link.offered) == (0, 20)
         assert 0 < up.link.lost < 20
-        bed.apply(Profile(name="clear"))
+        with pytest.raises(ImpairmentError, match="draws without a seed"):
+            bed.restart(seed=1)
+        bed.restart(profile=Profile(name="clear"))
         assert ping(bed) == 20
         bed.machine.run("tc qdisc add dev eth1 root handle 1: pfifo")
         with pytest.raises(

@@ -1,5 +1,7 @@
 """No packet is lost from the books, and nothing grows without end."""
 
+from collections import Counter
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -63,11 +65,19 @@ STEPS = st.lists(st.tuples(st.floats(0.0, 0.5), st.integers(0, 4000), st.boolean
 def test_every_packet_is_somewhere_once(
     conditions: Conditions, seed: int, steps: list[tuple[float, int, bool]]
 ) -> None:
-    link = Link(conditions, seed, 0.0)
+    told: Counter[str] = Counter()
+    moments = set()
+
+    def dropped(cause: str, offered: float) -> None:
+        told[cause] += 1
+        assert offered in moments
+
+    link = Link(conditions, seed, 0.0, dropped)
     now, taken = 0.0, 0
     for gap, size, offered in steps:
         now += gap
         if offered:
+            moments.add(now)
             link.offer(Packet(b"data", size), now)
         else:
             taken += len(link.pop_due(now))
@@ -81,6 +91,9 @@ def test_every_packet_is_somewhere_once(
     assert link.tally.in_flight == 0
     assert link.tally.delivered == taken
     assert law(link.tally)
+    # Each drop is told of, by the name of its count.
+    assert told.total() == link.tally.dropped
+    assert all(getattr(link.tally, cause) == count for cause, count in told.items())
 
 
 @given(CONDITIONS, st.integers(), STEPS)
