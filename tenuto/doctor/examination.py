@@ -96,7 +96,9 @@ class Examination:
         await self._reach()
         reach = reach_of(self.evidence)
         assert reach is not None
-        await self._quic(reach)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._ask_more())
+            group.create_task(self._quic(reach))
         if reach.udp is Udp.OPEN:
             await self._mtu(reach)
         await self._voice(reach)
@@ -145,10 +147,10 @@ class Examination:
             certificate=certificate_seen(look, refusal),
             server=_server(look),
         )
-        if look.handshake.secured is not None:
-            await self._ask_more()
 
     async def _ask_more(self) -> None:
+        if not self._tcp_is_ready:
+            return
         for path in ("/v1/transport", "/healthz")[: _HANDSHAKES - 1]:
             look = await look_tcp(self._here, self._target, self._trust, path)
             self._note(handshakes=(*self.evidence.handshakes, look.handshake))
