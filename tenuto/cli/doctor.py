@@ -8,8 +8,8 @@ import logging
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
+from time import time
 
 import click
 from rich.console import Console
@@ -100,7 +100,7 @@ async def _run(examination: Examination) -> None:
 
 
 def _tell(evidence: Evidence, *, as_json: bool) -> None:
-    now = datetime.now(UTC)
+    now = time()
     if as_json:
         print(json.dumps(as_document(evidence, now, __version__)))
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import UTC, datetime
+from time import time
 
 from cryptography import x509
 from cryptography.x509.oid import NameOID
@@ -30,10 +30,10 @@ def certificate_seen(look: Look, refusal: str) -> CertificateSeen | None:
     except ValueError:
         return None
     return CertificateSeen(
-        not_before=certificate.not_valid_before_utc,
-        not_after=certificate.not_valid_after_utc,
+        not_before=certificate.not_valid_before_utc.timestamp(),
+        not_after=certificate.not_valid_after_utc.timestamp(),
         issuer=_issuer(certificate),
-        now=datetime.now(UTC),
+        now=time(),
         trusted=not refusal,
         refusal=refusal,
         remedy=_REMEDY if refusal else "",

@@ -8,7 +8,6 @@ import socket
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -48,7 +47,7 @@ class Look:
     handshake: Handshake
     status: int = 0
     facts: Mapping[str, Any] | None = None
-    date: datetime | None = None
+    date: float | None = None
     certificate: bytes | None = None
     why: str = ""
     """Why there is no answer, in spite of the handshake."""
@@ -221,8 +220,8 @@ def _facts(response: Response, body: bytes) -> dict[str, Any] | None:
     return None
 
 
-def _date(response: Response) -> datetime | None:
+def _date(response: Response) -> float | None:
     with suppress(ValueError):
         date = parsedate_to_datetime(response.headers.get("date", ""))
-        return date if date.tzinfo is not None else None
+        return date.timestamp() if date.tzinfo is not None else None
     return None

@@ -19,11 +19,9 @@ _ANSWER = 28 + 7 + 16 + 8
 class VirtualBed:
     """Flies trains; every answer and every error takes the way back."""
 
-    def __init__(
-        self, profile: Profile, seed: int, *, started: float = 0.0, from_: float = 0.0
-    ) -> None:
-        self.now = started + from_
-        self._path = Path(profile, seed, started)
+    def __init__(self, profile: Profile, seed: int, *, begin: float = 0.0) -> None:
+        self.now = begin
+        self._path = Path(profile, seed, 0.0)
         self._server = Endpoint("192.0.2.2", 4433)
         self._base = 40000
 

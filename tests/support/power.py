@@ -18,6 +18,7 @@ TOOLS = ("curl", "ip", "nft", "ping", "setpriv", "tc", "unshare")
 
 MODULES = (
     "tests/bench/test_link.py",
+    "tests/doctor/test_doctor_beds.py",
     "tests/docs/test_loss_testing.py",
     "tests/netem/measure/test_acceptance.py",
     "tests/netem/measure/test_command.py",

@@ -37,8 +37,8 @@ class Clock:
 
 
 def judge_clock(seen: CertificateSeen) -> Clock:
-    left = (seen.not_after - seen.now).total_seconds() / _DAY
-    skew = None if seen.server_date is None else (seen.now - seen.server_date).total_seconds()
+    left = (seen.not_after - seen.now) / _DAY
+    skew = None if seen.server_date is None else seen.now - seen.server_date
     return Clock(_validity(seen, skew), left, skew)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
@@ -91,18 +90,18 @@ class Handshake:
 
 @dataclass(frozen=True, slots=True)
 class CertificateSeen:
-    """The server's certificate, and both clocks at that moment."""
+    """The server's certificate, and both clocks at that moment, in seconds since 1970."""
 
-    not_before: datetime
-    not_after: datetime
+    not_before: float
+    not_after: float
     issuer: str
-    now: datetime
+    now: float
     """This machine's clock."""
     trusted: bool
     refusal: str = ""
     """Why it is not trusted."""
     remedy: str = ""
-    server_date: datetime | None = None
+    server_date: float | None = None
     """From the header Date; without verification where the certificate is not trusted."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from statistics import median
+from typing import assert_never
 
 from tenuto.doctor.diagnosis.evidence import Evidence, Handshake
 from tenuto.doctor.diagnosis.findings import Code, Finding, Weight, milliseconds
@@ -121,6 +122,8 @@ def nat_findings(evidence: Evidence) -> list[Finding]:
             return [_forgets(found)]
         case Binding.UNCLEAR:
             return [_unclear(found, evidence)]
+        case _:
+            assert_never(found.binding)
 
 
 def _rebinds(found: Nat) -> Finding:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from tenuto.doctor.diagnosis.clock import Clock, Validity, judge_clock
 from tenuto.doctor.diagnosis.evidence import CertificateSeen, Evidence
 from tenuto.doctor.diagnosis.findings import Code, Finding, Weight
+from tenuto.doctor.diagnosis.moment import date, minute, second
 
 __all__ = ["certificate_findings", "server_findings"]
 
@@ -17,8 +20,8 @@ def certificate_findings(evidence: Evidence) -> list[Finding]:
     if seen is None:
         return []
     clock = judge_clock(seen)
-    days = f"{seen.not_before:%Y-%m-%d} to {seen.not_after:%Y-%m-%d %H:%M} UTC"
-    here = f"{seen.now:%Y-%m-%d %H:%M:%S} UTC"
+    days = f"{date(seen.not_before)} to {minute(seen.not_after)}"
+    here = second(seen.now)
     match clock.validity:
         case Validity.CLOCK_WRONG:
             says = (
@@ -43,6 +46,8 @@ def certificate_findings(evidence: Evidence) -> list[Finding]:
             return [_good(seen, clock), differs]
         case Validity.GOOD:
             return [_good(seen, clock)]
+        case _:
+            assert_never(clock.validity)
 
 
 def _good(seen: CertificateSeen, clock: Clock) -> Finding:

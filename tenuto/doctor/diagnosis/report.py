@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import datetime
 from statistics import median
 from textwrap import wrap
 from typing import Any
@@ -12,6 +11,7 @@ from tenuto.doctor.diagnosis.clock import judge_clock
 from tenuto.doctor.diagnosis.conclusion import Diagnosis, diagnose
 from tenuto.doctor.diagnosis.evidence import Evidence, Transport
 from tenuto.doctor.diagnosis.findings import Weight
+from tenuto.doctor.diagnosis.moment import iso, minute
 from tenuto.doctor.diagnosis.nat import judge_nat
 from tenuto.doctor.diagnosis.on_path import mtu_of
 from tenuto.doctor.diagnosis.on_udp import best_carried, reach_of
@@ -25,11 +25,11 @@ _INDENT = "      "
 Document = dict[str, Any]
 
 
-def as_text(evidence: Evidence, now: datetime, version: str) -> str:
+def as_text(evidence: Evidence, now: float, version: str) -> str:
     """Plain text, to be sent on as it is."""
     diagnosis = diagnose(evidence)
     server = f"{evidence.host} port {evidence.port}"
-    head = f"tenuto doctor {version}, {now:%Y-%m-%d %H:%M} UTC: {server}"
+    head = f"tenuto doctor {version}, {minute(now)}: {server}"
     lines = [f"{head} ({evidence.address})" if evidence.address else head]
     if evidence.others:
         lines += wrap(f"Not examined: {', '.join(evidence.others)}.", _WIDTH)
@@ -54,13 +54,13 @@ def _asks(diagnosis: Diagnosis) -> list[str]:
     return ["What to ask for:", *lines] if lines else []
 
 
-def as_document(evidence: Evidence, now: datetime, version: str) -> Document:
+def as_document(evidence: Evidence, now: float, version: str) -> Document:
     """The same with the figures behind it; what was not measured is null."""
     diagnosis = diagnose(evidence)
     conclusion = diagnosis.conclusion
     return {
         "tenuto": version,
-        "at": now.isoformat(timespec="seconds"),
+        "at": iso(now),
         "host": evidence.host,
         "port": evidence.port,
         "address": evidence.address or None,
@@ -148,8 +148,8 @@ def _certificate(evidence: Evidence) -> Document | None:
     clock = judge_clock(seen)
     return {
         "state": clock.validity.value,
-        "not_before": seen.not_before.isoformat(),
-        "not_after": seen.not_after.isoformat(),
+        "not_before": iso(seen.not_before),
+        "not_after": iso(seen.not_after),
         "days_left": round(clock.days_left, 3),
         "clock_ahead": _rounded(clock.skew),
         "issuer": seen.issuer,
