@@ -96,7 +96,9 @@ def _hindered(reach: Reach, evidence: Evidence) -> Finding:
     port = f"UDP port {evidence.port}"
     where = f"UDP to {evidence.address}"
     by = reach.by or "an unnamed address"
-    others = "TCP to the same port passes." if _tcp_connects(evidence) else ""
+    beside = _beside_tcp(evidence) if reach.udp is Udp.THROTTLED else ""
+    if not beside and _tcp_connects(evidence):
+        beside = "TCP to the same port passes."
     says = {
         Udp.BLOCKED: f"UDP is blocked: none of {reach.sent} probes was answered, and nobody "
         f"said why.",
@@ -106,7 +108,7 @@ def _hindered(reach: Reach, evidence: Evidence) -> Finding:
         f"prohibited. A firewall says no.",
         Udp.UNREACHABLE: f"UDP has no way there: {by} answers with ICMP unreachable.",
         Udp.THROTTLED: f"UDP is throttled: about {bits(reach.rate)} pass, and a voice at "
-        f"16 kHz needs 300 kbit/s.{_beside_tcp(evidence)}",
+        f"16 kHz needs 300 kbit/s.",
         Udp.FIRST_PACKET: f"Of each UDP flow the first packet passes, and no other: "
         f"{reach.answered} of {reach.sent} probes were answered.",
         Udp.DIES: f"A UDP flow dies after about {reach.after} packets, as a new one beside it "
@@ -117,14 +119,14 @@ def _hindered(reach: Reach, evidence: Evidence) -> Finding:
         Udp.DIES: f"Let {where} pass for as long as a flow lasts, both ways.",
         Udp.FIRST_PACKET: f"Let {where} pass for as long as a flow lasts, both ways.",
     }.get(reach.udp, f"Let {where} pass, both ways.")
-    return Finding(_CODES[reach.udp], Weight.BAD, f"{says} {others}".strip(), ask)
+    return Finding(_CODES[reach.udp], Weight.BAD, f"{says} {beside}".strip(), ask)
 
 
 def _beside_tcp(evidence: Evidence) -> str:
     tcp = best_carried(evidence, "tcp")
     if tcp is None or not tcp.size:
         return ""
-    return f" TCP carried {bits(8 * tcp.rate)} over the same path."
+    return f"TCP carried {bits(8 * tcp.rate)} over the same path."
 
 
 def _tcp_connects(evidence: Evidence) -> bool:
