@@ -102,7 +102,11 @@ class Examination:
         if reach.udp is Udp.OPEN:
             await self._mtu(reach)
         await self._voice(reach)
-        await self._nat(reach)
+        try:
+            await self._nat(reach)
+        except* OSError as errors:
+            first = errors.exceptions[0]
+            self._skip(f"NAT was not examined: no UDP socket can be had ({first}).")
 
     def _note(self, **known: object) -> None:
         self.evidence = replace(self.evidence, **known)  # type: ignore[arg-type]
@@ -236,6 +240,9 @@ class Examination:
         carried: Carried = await carry(
             transport, self._here, self._target, self._trust, path, need=need, seconds=seconds
         )
+        if need and not carried.need:
+            self._skip(f"Voice over {transport.upper()} was not examined: {carried.failure}.")
+            return
         self._note(carried=(*self.evidence.carried, carried))
 
     # NAT

@@ -97,7 +97,6 @@ async def carry(
     seconds: float,
 ) -> Carried:
     """What a stream brings within `seconds` of its first byte."""
-    loop = asyncio.get_running_loop()
     leg: Leg | None
     if transport == "tcp":
         handshake, leg = await _shake_tcp(address, target, trust)
@@ -107,8 +106,16 @@ async def carry(
     if leg is None:
         return carried
     try:
+        return await _listen(leg, _request(target, path), carried, seconds)
+    finally:
+        await leg.aclose()
+
+
+async def _listen(leg: Leg, request: Request, carried: Carried, seconds: float) -> Carried:
+    loop = asyncio.get_running_loop()
+    try:
         async with asyncio.timeout(_FIRST_BYTE_WITHIN) as patience:
-            response = await leg.request(_request(target, path))
+            response = await leg.request(request)
             if response.status != 200:
                 return replace(carried, need=0.0, failure=f"the server answers {response.status}")
             size = len(await leg.read())
@@ -125,8 +132,6 @@ async def carry(
         return replace(carried, seconds=_FIRST_BYTE_WITHIN, failure="nothing came of it")
     except LegError as error:
         return replace(carried, failure=error.reason)
-    finally:
-        await leg.aclose()
     return carried
 
 

@@ -63,6 +63,10 @@ def _quic(tried: list[Handshake], evidence: Evidence) -> list[Finding]:
         return [Finding(Code.QUIC_READY, Weight.GOOD, says)]
     if not tried:
         return []
+    if tried[-1].kind == "untrusted" and evidence.certificate is None:
+        says = f"{tried[-1].failure[:1].upper()}{tried[-1].failure[1:]}."
+        ask = "If the server is yours, trust its CA: --ca certs/dev/ca.pem."
+        return [Finding(Code.CERTIFICATE_UNTRUSTED, Weight.YOURS, says, ask)]
     reach = reach_of(evidence)
     passes = reach is not None and reach.udp is Udp.OPEN
     says = f"QUIC does not connect{', though UDP passes' if passes else ''}: {tried[-1].failure}."

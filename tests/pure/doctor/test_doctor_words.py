@@ -254,6 +254,13 @@ def test_quic_that_fails_where_udp_passes() -> None:
     assert diagnose(evidence).conclusion.transport == "tcp"
 
 
+def test_without_tls_quic_may_show_a_certificate_that_is_not_trusted() -> None:
+    failed = Handshake("quic", failure="the certificate is not trusted (bad)", kind="untrusted")
+    evidence = replace(WELL, handshakes=(failed,), certificate=None, carried=(), outside=())
+    assert said(evidence, Code.CERTIFICATE_UNTRUSTED) == "The certificate is not trusted (bad)."
+    assert diagnose(evidence).conclusion.status == 2
+
+
 def test_nothing_gets_through() -> None:
     silent = Handshake("tcp", failure="no answer within 5 s", kind="timeout")
     evidence = replace(blocked(), handshakes=(silent,), certificate=None, server=None, carried=())
