@@ -308,7 +308,8 @@ async def test_a_client_learns_the_address_it_is_seen_at(
     answers = [await fetch_soon(door, server.port, "/v1/address", ca=ca_file) for _ in range(2)]
     assert answers[0].headers["cache-control"] == "no-store"
     facts = [answer.json for answer in answers]
-    assert {(each["address"], each["transport"]) for each in facts} == {("127.0.0.1", door)}
+    assert {each["transport"] for each in facts} == {door}
+    assert {each["address"] for each in facts} <= {"127.0.0.1", "::1"}
     assert all(1024 <= each["port"] < 65536 for each in facts)
     assert facts[0]["port"] != facts[1]["port"]
 
