@@ -15,6 +15,7 @@ __all__ = ["main"]
 
 BENCHES = {
     "disturb": "who pays when listeners stall and leave: gaps of others, memory",
+    "doctor": "tenuto doctor on emulated networks: how often it names what is wrong",
     "first_audio": "first audio, gaps and cost of both doors beside bare aioquic and hypercorn",
     "link": "the loss lab: packets a second, added delay, what an offer costs",
     "playout": "the jitter buffer against an offline optimum, on made and recorded arrivals",
@@ -22,8 +23,8 @@ BENCHES = {
 }
 """By the name of the module in `bench` whose `run(quick)` yields the lines to print."""
 
-OF_FILES = {"playout"}
-"""Benches that take files too: `run(quick, files)`."""
+OF_FILES = {"doctor", "playout"}
+"""Benches that take files or names too: `run(quick, files)`."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -35,7 +36,12 @@ def main(arguments: list[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("name", nargs="?", help="one of those below; none lists them")
-    parser.add_argument("files", nargs="*", metavar="FILE", help="playout: recorded arrivals")
+    parser.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="playout: recorded arrivals; doctor: names of conditions",
+    )
     parser.add_argument("--quick", action="store_true", help="seconds, and rough figures")
     options = parser.parse_intermixed_args(arguments)
     if options.name is None:

@@ -15,11 +15,13 @@ from aioquic.quic.packet import (
     QuicErrorCode,
     QuicHeader,
     QuicPacketType,
+    QuicProtocolVersion,
     encode_quic_version_negotiation,
     pull_quic_header,
 )
 from starlette.types import ASGIApp
 
+from quicserver.invariants import read_long_header
 from quicserver.limits import DoorLimits
 from quicserver.peer import Address, Peer
 from tenuto.host import Admission
@@ -210,6 +212,8 @@ class QuicListener:
             peer.flush(now)
 
     def _find(self, data: bytes, address: Address, local: socket.socket) -> Peer | None:
+        if self._negotiates_version(data, address, local):
+            return None
         try:
             header = pull_quic_header(
                 Buffer(data=data), host_cid_length=self._configuration.connection_id_length
@@ -221,27 +225,26 @@ class QuicListener:
             return peer
         if len(data) < SMALLEST_MAX_DATAGRAM_SIZE or header.version is None:
             return None
-        if header.packet_type == QuicPacketType.VERSION_NEGOTIATION:
-            return None
-        if header.version not in self._configuration.supported_versions:
-            self._negotiate_version(header, address, local)
-            return None
         if header.packet_type != QuicPacketType.INITIAL or not self._may_open(header, address):
             return None
         return self._open(header, address, local)
 
-    def _negotiate_version(
-        self, header: QuicHeader, address: Address, local: socket.socket
-    ) -> None:
-        self.send(
-            local,
-            encode_quic_version_negotiation(
+    def _negotiates_version(self, data: bytes, address: Address, local: socket.socket) -> bool:
+        """Whether it is of a version not spoken here. Then no other bit of it means a thing to us,
+        and it is answered if it is large enough to begin a connection (RFC 9000 section 5.2.2).
+        """
+        header = read_long_header(data)
+        if header is None or header.version in self._configuration.supported_versions:
+            return False
+        negotiation = header.version == QuicProtocolVersion.NEGOTIATION
+        if len(data) >= SMALLEST_MAX_DATAGRAM_SIZE and not negotiation:
+            answer = encode_quic_version_negotiation(
                 source_cid=header.destination_cid,
                 destination_cid=header.source_cid,
                 supported_versions=self._configuration.supported_versions,
-            ),
-            address,
-        )
+            )
+            self.send(local, answer, address)
+        return True
 
     def _may_open(self, header: QuicHeader, address: Address) -> bool:
         """The caps. A refused client's next Initial, a PTO later, is looked at afresh."""

@@ -25,6 +25,7 @@ ENTRY_POINTS = "tenuto.commands"
 
 _OWN = {
     "certs": "tenuto.cli.certs:certs",
+    "doctor": "tenuto.cli.doctor:doctor",
     "lab": "tenuto.cli.lab:lab",
     "play": "tenuto.cli.play:play",
     "sources": "tenuto.cli.sources:sources",

@@ -24,7 +24,16 @@ from tenuto.tls import DEFAULT_FOLDER
 if TYPE_CHECKING:
     from tenuto.playout import PlayoutMode  # it takes its time to load
 
-__all__ = ["DEFAULT_SERVER", "ListenOptions", "listening", "server_option", "server_origin"]
+__all__ = [
+    "DEFAULT_SERVER",
+    "ListenOptions",
+    "ca_option",
+    "insecure_option",
+    "listening",
+    "server_option",
+    "server_origin",
+    "trust_for",
+]
 
 DEFAULT_SERVER = "https://localhost:4433"
 
@@ -97,14 +106,7 @@ class ListenOptions:
 
     def trust(self, url: str) -> Trust:
         """`--ca`, else $TENUTO_CA, else the development CA for this machine's own names."""
-        if self.insecure:
-            return Trust(insecure=True)
-        named = self.ca or os.environ.get("TENUTO_CA")
-        if named:
-            return Trust(cafile=Path(named))
-        if _loopback(Target.parse(url).host) and _DEV_CA.is_file():
-            return Trust(cafile=_DEV_CA)
-        return Trust()
+        return trust_for(Target.parse(url).host, self.ca, insecure=self.insecure)
 
 
 def listening(function: F) -> F:
@@ -123,6 +125,18 @@ def listening(function: F) -> F:
     return collected  # type: ignore[return-value]
 
 
+def trust_for(host: str, ca: Path | None, *, insecure: bool) -> Trust:
+    """What `--ca` and `--insecure` mean for this host."""
+    if insecure:
+        return Trust(insecure=True)
+    named = ca or os.environ.get("TENUTO_CA")
+    if named:
+        return Trust(cafile=Path(named))
+    if _loopback(host) and _DEV_CA.is_file():
+        return Trust(cafile=_DEV_CA)
+    return Trust()
+
+
 server_option = click.option(
     "--server",
     metavar="URL",
@@ -130,6 +144,18 @@ server_option = click.option(
     default=DEFAULT_SERVER,
     show_default=True,
     help="The server to ask: scheme, host and port. $TENUTO_SERVER names another default.",
+)
+
+ca_option = click.option(
+    "--ca",
+    metavar="PEM",
+    type=NamedPath(),
+    help=f"Trust this CA alone.  [default: $TENUTO_CA; else {_DEV_CA} for localhost, if it "
+    "is there; else the public CAs]",
+)
+
+insecure_option = click.option(
+    "--insecure", is_flag=True, help="Verify no certificate: for looking, not for use."
 )
 
 _OPTIONS = (
@@ -173,16 +199,8 @@ _OPTIONS = (
         help="How many seconds ahead of real time the server may send; max means as fast as "
         "it goes.  [default: max to a file, 0.2 with --mode live, else the server's]",
     ),
-    click.option(
-        "--ca",
-        metavar="PEM",
-        type=NamedPath(),
-        help=f"Trust this CA alone.  [default: $TENUTO_CA; else {_DEV_CA} for localhost, if it "
-        "is there; else the public CAs]",
-    ),
-    click.option(
-        "--insecure", is_flag=True, help="Verify no certificate: for looking, not for use."
-    ),
+    ca_option,
+    insecure_option,
     click.option(
         "--json",
         "as_json",

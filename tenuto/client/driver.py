@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable
 
 from aioquic.quic.configuration import QuicConfiguration
@@ -58,6 +59,7 @@ class QuicDriver:
         on_event: Callable[[QuicEvent], None],
         after_burst: Callable[[], None],
         on_lost: Callable[[LegError], None],
+        local: socket.socket | None = None,
     ) -> None:
         self._connection = connection
         self._address = address
@@ -69,7 +71,7 @@ class QuicDriver:
         self._ping_at: float | None = None
         self._pings = 0
         self._over = False
-        self._socket = UdpSocket(address, self._burst, self._socket_failed)
+        self._socket = UdpSocket(address, self._burst, self._socket_failed, local)
 
     def start(self) -> None:
         """Send the first flight."""

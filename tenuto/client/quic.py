@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Sequence
 from functools import partial
 
@@ -41,7 +42,10 @@ class QuicLeg:
 
     transport: Transport = "quic"
 
-    def __init__(self, address: Address, host: str, trust: Trust) -> None:
+    def __init__(
+        self, address: Address, host: str, trust: Trust, *, local: socket.socket | None = None
+    ) -> None:
+        """`local` is a UDP socket whose port is used, and which stays open."""
         configuration = QuicConfiguration(
             alpn_protocols=["h3"],
             idle_timeout=IDLE_TIMEOUT,
@@ -66,6 +70,7 @@ class QuicLeg:
             on_event=self._on_event,
             after_burst=self._account,
             on_lost=self._on_lost,
+            local=local,
         )
 
     @property

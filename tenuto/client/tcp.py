@@ -20,7 +20,7 @@ from tenuto.client.target import Address
 from tenuto.client.trust import Trust
 from tenuto.tls import explain_verification
 
-__all__ = ["TcpLeg", "connect_tcp"]
+__all__ = ["TcpLeg", "connect_socket", "connect_tcp", "secure"]
 
 # asyncio reads ahead up to twice this before it stops reading the socket.
 _READ_LIMIT = 32 * 1024
@@ -53,6 +53,12 @@ class TcpLeg:
     @property
     def buffered(self) -> int:
         return len(self._http.trailing_data[0])
+
+    @property
+    def certificate(self) -> bytes | None:
+        """The server's, in DER; trusted or not."""
+        connection: ssl.SSLObject = self._writer.get_extra_info("ssl_object")
+        return connection.getpeercert(binary_form=True)
 
     async def request(self, request: Request) -> Response:
         headers = [("host", request.authority), *request.headers, ("connection", "close")]
@@ -141,8 +147,22 @@ async def connect_tcp(
 
 
 async def _connect(address: Address, host: str, context: ssl.SSLContext) -> TcpLeg:
+    return await secure(await connect_socket(address), address, host, context)
+
+
+async def connect_socket(address: Address) -> socket.socket:
+    """TCP alone, without TLS; raises `LegError`."""
     try:
-        connected = await _connect_socket(address)
+        return await _connect_socket(address)
+    except OSError as error:
+        raise _explain(error, address) from None
+
+
+async def secure(
+    connected: socket.socket, address: Address, host: str, context: ssl.SSLContext
+) -> TcpLeg:
+    """TLS on a connection, which is closed where that fails; raises `LegError`."""
+    try:
         reader, writer = await asyncio.open_connection(
             sock=connected, ssl=context, server_hostname=host, limit=_READ_LIMIT
         )

@@ -23,7 +23,8 @@ class UdpSocket:
     """Hands over all datagrams that wait as one burst, and errors as they come.
 
     `on_burst` gets at most 64 datagrams, `on_error` what ICMP or the system reported.
-    Raises `OSError` where the address cannot be reached from here at all.
+    `local` is a socket whose port is used, and which stays open. Raises `OSError` where the
+    address cannot be reached from here at all.
     """
 
     def __init__(
@@ -31,12 +32,15 @@ class UdpSocket:
         address: Address,
         on_burst: Callable[[list[bytes]], None],
         on_error: Callable[[OSError], None],
+        local: socket.socket | None = None,
     ) -> None:
         self._on_burst = on_burst
         self._on_error = on_error
         self._loop = asyncio.get_running_loop()
         self._pump: asyncio.Task[None] | None = None
-        self._socket = socket.socket(address.family, socket.SOCK_DGRAM)
+        self._socket = (
+            socket.socket(address.family, socket.SOCK_DGRAM) if not local else local.dup()
+        )
         try:
             self._socket.setblocking(False)
             with suppress(OSError):  # a wish

@@ -37,6 +37,7 @@ def create_app(
         ("/v1/sessions/{id}/control", routes.control, ("POST",)),
         ("/v1/sources", routes.sources, ("GET",)),
         ("/v1/transport", routes.transport, ("GET",)),
+        ("/v1/address", routes.address, ("GET",)),
         ("/v1/certificate-hashes", routes.certificate_hashes, ("GET",)),
         ("/healthz", routes.healthz, ("GET",)),
         ("/readyz", routes.readyz, ("GET",)),

@@ -39,6 +39,7 @@ GET      /v1/sessions/ID/audio       stream it, from=SEQUENCE to resume
 POST     /v1/sessions/ID/control     {"command": "pause"}, resume or close
 GET      /v1/sources                 what can be played, with which parameters
 GET      /v1/transport               is this client offered QUIC?
+GET      /v1/address                 this client, as the server sees it
 GET      /v1/certificate-hashes      SHA-256 for WebTransport's serverCertificateHashes
 GET      /healthz /readyz /metrics
 """
@@ -148,6 +149,17 @@ class Routes:
             return JSONResponse({"quic": False})
         decision = decide(offer[0], client_id(request.scope))
         return JSONResponse({"quic": decision.quic, "port": offer[1], "max_age": decision.max_age})
+
+    async def address(self, request: Request) -> Response:
+        """Behind a NAT a client learns in no other way which port it has outside."""
+        scope = request.scope
+        client = scope.get("client") or ("", 0)
+        facts = {
+            "address": client[0],
+            "port": client[1],
+            "transport": "quic" if scope["http_version"] == "3" else "tcp",
+        }
+        return JSONResponse(facts, headers=_no_store())
 
     async def sources(self, request: Request) -> Response:
         parameters = await read_parameters(request)

@@ -18,6 +18,7 @@ TOOLS = ("curl", "ip", "nft", "ping", "setpriv", "tc", "unshare")
 
 MODULES = (
     "tests/bench/test_link.py",
+    "tests/doctor/test_doctor_beds.py",
     "tests/docs/test_lab_page.py",
     "tests/docs/test_loss_testing.py",
     "tests/lab/test_interrupted.py",

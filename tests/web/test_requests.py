@@ -300,6 +300,20 @@ async def test_quic_off_opens_no_udp_door(start_server: StartServer, ca_file: Pa
     assert refused.result != 0
 
 
+@pytest.mark.parametrize("door", DOORS)
+async def test_a_client_learns_the_address_it_is_seen_at(
+    start_server: StartServer, ca_file: Path, door: str
+) -> None:
+    server = await start_server()
+    answers = [await fetch_soon(door, server.port, "/v1/address", ca=ca_file) for _ in range(2)]
+    assert answers[0].headers["cache-control"] == "no-store"
+    facts = [answer.json for answer in answers]
+    assert {each["transport"] for each in facts} == {door}
+    assert {each["address"] for each in facts} <= {"127.0.0.1", "::1"}
+    assert all(1024 <= each["port"] < 65536 for each in facts)
+    assert facts[0]["port"] != facts[1]["port"]
+
+
 async def test_certificate_hashes_are_those_of_the_leaf(
     start_server: StartServer, ca_file: Path
 ) -> None:

@@ -1,0 +1,1 @@
+"""From the client's side: what a network does to Tenuto, and whom to ask for what."""
