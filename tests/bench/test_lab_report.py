@@ -152,7 +152,7 @@ def test_no_loss_is_told_with_its_bound() -> None:
 def test_few_seeds_are_told_and_no_better_nor_worse() -> None:
     made = results(asked=setting(seeds=9))
     told = Parsed(page(made)).text
-    assert "too few seeds to call it a difference" in headline(made)
+    assert "too few seeds to compare" in headline(made)
     assert "<b>better</b>" not in page(made)
     assert "<b>worse</b>" not in page(made)
     assert "too few seeds" in told

@@ -30,7 +30,7 @@ _WORDS: Final = {
     Verdict.WORSE: "worse",
     Verdict.NOT_SHOWN: "no difference shown",
     Verdict.TOO_SMALL: "a difference too small to matter",
-    Verdict.TOO_FEW: "too few seeds to call it a difference",
+    Verdict.TOO_FEW: "too few seeds to compare",
     Verdict.UNKNOWN: "cannot be compared",
 }
 
@@ -85,7 +85,7 @@ def _ground(mode: ModeTable) -> str:
             return f"95{SPACE}% interval {between}{SPACE}%"
         case Ground.FRAMES:
             return f"{between}{SPACE}%, from {len(mode.pooled):,} frames"
-        case Ground.NOTHING:
+        case Ground.RANGE | Ground.NOTHING:
             return "one seed"
 
 
