@@ -52,7 +52,8 @@ _READING: Final = (
     f"Better and worse: only from {FEWEST_PAIRS} paired seeds on, only where the corrected interval"
     " of their differences leaves out 0 (what a sign-flip test rejects; a sign test, for medians),"
     " and only for more than one frame in a flow, 1 ms, 1 kbit/s or 0.05 of a MOS."
-    " The correction holds within a column. Of many columns, one may still slip by chance.",
+    " The correction holds within a column. Of nine columns, one may still slip by"
+    " chance: in about one of seven runs in which all modes do alike.",
     "Jitter of RFC 3550 is blind to what never came and to delay that stays: it is shown because"
     " others show it, and never without the share that never came.",
 )

@@ -78,7 +78,7 @@ def test_what_has_a_default_may_be_missing() -> None:
     assert Results.from_json(json.dumps(made), "results.json").flows[0].trouble is None
 
 
-@pytest.mark.parametrize("name", ["plausible", "troubled", "hostile", "empty", "some invalid"])
+@pytest.mark.parametrize("name", ["troubled", "hostile", "empty"])
 def test_what_was_written_is_read_as_it_was(name: str) -> None:
     text = EXTREMES[name]().to_json()
     again = Results.from_json(text, "results.json").to_json()
