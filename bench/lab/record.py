@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
+from bench.lab.reading import UnfitError, read
 from tenuto.errors import OperatorError
 
 __all__ = [
     "FORMAT",
+    "FRAME",
     "Drop",
     "Flow",
     "Machine",
@@ -26,6 +28,13 @@ __all__ = [
 ]
 
 FORMAT: Final = 1
+
+FRAME: Final = 0.020
+"""Seconds of audio in a frame."""
+
+_MOST_SECONDS: Final = 3600.0
+_MOST_FRAMES: Final = 10_000_000
+"""Twice what a run keeps: each of its waves may have been repeated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,9 +201,11 @@ class Results:
         if told.pop("tenuto_lab") != FORMAT:
             raise _bad(name, f"its format is not {FORMAT}, which is all that is read here")
         try:
-            return _results(told)
-        except (TypeError, KeyError, IndexError, AttributeError, ValueError):
-            raise _bad(name, "something in it is missing or of another kind") from None
+            results = read(cls, told)
+            _check(results)
+        except UnfitError as error:
+            raise _bad(name, str(error)) from None
+        return results
 
 
 def _rounded(delays: tuple[float | None, ...]) -> list[float | None]:
@@ -207,42 +218,33 @@ def _bad(name: str, why: str) -> OperatorError:
     )
 
 
-def _results(told: dict[str, Any]) -> Results:
-    setting = told["setting"]
-    waves = tuple(_wave(each) for each in told["waves"])
-    return Results(
-        setting=Setting(
-            **{
-                **setting,
-                "modes": tuple(ModeNote(**each) for each in setting["modes"]),
-                "profiles": tuple(ProfileNote(**each) for each in setting["profiles"]),
-                "seeds": tuple(setting["seeds"]),
-            }
-        ),
-        waves=waves,
-        flows=tuple(_flow(each) for each in told["flows"]),
-        complete=told["complete"],
-    )
+def _check(results: Results) -> None:
+    """That its parts fit together, and that no sum of it is beyond a machine."""
+    setting = results.setting
+    if not 0 < setting.seconds <= _MOST_SECONDS:
+        raise UnfitError(
+            f"is {setting.seconds:g}, not above 0 and at most {_MOST_SECONDS:g}", ".setting.seconds"
+        )
+    if setting.frame_size < 1:
+        raise UnfitError(f"is {setting.frame_size}, less than 1", ".setting.frame_size")
+    for place, flow in enumerate(results.flows):
+        _check_flow(flow, f".flows[{place}]", len(results.waves))
+    frames = len(results.flows) * setting.seconds / FRAME
+    if frames > _MOST_FRAMES:
+        raise UnfitError(f"hold {frames:,.0f} frames, of {_MOST_FRAMES:,} at most", ".flows")
 
 
-def _wave(told: dict[str, Any]) -> Wave:
-    return Wave(
-        **{
-            **told,
-            "seeds": tuple(told["seeds"]),
-            "machine": Machine(**told["machine"]),
-            "faults": tuple(told["faults"]),
-        }
-    )
-
-
-def _flow(told: dict[str, Any]) -> Flow:
-    return Flow(
-        **{
-            **told,
-            "delays": tuple(told["delays"]),
-            "up": Wire(**told["up"]),
-            "down": Wire(**told["down"]),
-            "drops": tuple(Drop(**each) for each in told["drops"]),
-        }
-    )
+def _check_flow(flow: Flow, where: str, waves: int) -> None:
+    if not 0 <= flow.wave < waves:
+        raise UnfitError(f"is {flow.wave}, and there are {waves} waves", f"{where}.wave")
+    if any(delay is not None and delay < 0 for delay in flow.delays):
+        raise UnfitError("holds one below 0: a frame before its time", f"{where}.delays")
+    amounts = {
+        "handshake": flow.handshake or 0.0,
+        "first_audio": flow.first_audio or 0.0,
+        "up.size": flow.up.size,
+        "down.size": flow.down.size,
+    }
+    for name, amount in amounts.items():
+        if amount < 0:
+            raise UnfitError(f"is {amount:g}, below 0", f"{where}.{name}")

@@ -65,6 +65,49 @@ def test_the_page_stays_within_its_window(
     assert seen.value("document.scripts.length") == 0
 
 
+WIDEST = """
+(() => {
+  const found = [...document.querySelectorAll("body *")].filter(e =>
+    e.getBoundingClientRect().right > innerWidth + 1);
+  return found.slice(0, 3).map(e => [e.tagName, e.textContent.slice(0, 40)].join(" "));
+})()
+"""
+
+SPLIT = """
+(() => {
+  const found = [];
+  for (const cell of document.querySelectorAll("tbody th")) {
+    const words = cell.textContent.split("-"), range = document.createRange();
+    let at = 0;
+    for (const word of words) {
+      range.setStart(cell.firstChild, at);
+      range.setEnd(cell.firstChild, at + word.length);
+      if (range.getClientRects().length > 1) found.push(cell.textContent);
+      at += word.length + 1;
+    }
+  }
+  return found;
+})()
+"""
+"""Names that are broken within a word."""
+
+
+@pytest.mark.parametrize("width", [680, 720, 1040])
+@pytest.mark.parametrize("name", ["plausible", "hostile", "long names", "three profiles"])
+def test_all_of_it_is_on_paper(shown: Browser, tmp_path: Path, name: str, width: int) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(page(EXTREMES[name]()), encoding="utf-8")
+    seen = shown.show(file, width, media="print")
+    # 680 is A4 with its usual margins, at 96 to an inch; nothing on paper can be scrolled.
+    assert seen.value(WIDEST) == []
+    # A fold is open: nobody can open it on paper.
+    assert seen.value(
+        "[...document.querySelectorAll('details')].every(e => e.lastElementChild.clientHeight)"
+    )
+    if name == "plausible":
+        assert seen.value(SPLIT) == []
+
+
 @pytest.mark.parametrize("width", [390, 760, 1280])
 def test_charts_are_legible(shown: Browser, tmp_path: Path, width: int) -> None:
     file = tmp_path / "report.html"

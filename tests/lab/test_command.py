@@ -84,7 +84,7 @@ def test_two_profiles_of_one_name(capsys: pytest.CaptureFixture[str], tmp_path: 
         (b"[1]", "it holds no results of the lab"),
         (b"\xff", "it is no UTF-8 text (byte 0)"),
         (b'{"tenuto_lab": 99}', "its format is not 1"),
-        (b'{"tenuto_lab": 1, "setting": []}', "something in it is missing or of another kind"),
+        (b'{"tenuto_lab": 1, "setting": []}', "setting is [], no object"),
     ],
     ids=["nothing", "half", "json", "bytes", "newer", "parts"],
 )

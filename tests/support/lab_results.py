@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from bench.lab.record import (
     Drop,
@@ -19,7 +21,7 @@ from bench.lab.record import (
     Wire,
 )
 
-__all__ = ["EXTREMES", "MODES", "profile", "results", "setting"]
+__all__ = ["EXTREMES", "MODES", "mutilated", "profile", "results", "setting"]
 
 FRAME = 0.020
 TEXT = """{name}: 5 % of packets lost at random each way, 40 ms each way
@@ -291,3 +293,39 @@ EXTREMES: Final[dict[str, Callable[[], Results]]] = {
     "empty": _empty,
 }
 """By what is extreme about them."""
+
+
+_WRONG: Final[tuple[Any, ...]] = (
+    None, True, "", "x", 1, 0, -1, 0.5, 10**400, 1e308, float("nan"), float("inf"), [], [None], {},
+    {"x": 1},
+)  # fmt: skip
+_GONE: Final = object()
+
+
+def mutilated() -> Iterator[tuple[str, str]]:
+    """Small results of which one thing is another: its path, and the text."""
+    asked = setting(modes=MODES[:2], seeds=1, seconds=0.1)
+    whole = json.loads(results(asked=asked).to_json())
+    for path in _paths(whole):
+        for wrong in (*_WRONG, _GONE):
+            made = copy.deepcopy(whole)
+            *before, last = path
+            inside = made
+            for step in before:
+                inside = inside[step]
+            if wrong is _GONE:
+                del inside[last]
+            else:
+                inside[last] = wrong
+            yield ".".join(map(str, path)), json.dumps(made)
+
+
+def _paths(told: Any) -> Iterator[tuple[Any, ...]]:
+    """To everything, the first of a list for all of it."""
+    if isinstance(told, dict):
+        steps: list[Any] = list(told)
+    else:
+        steps = [0] if isinstance(told, list) and told else []
+    for step in steps:
+        yield (step,)
+        yield from ((step, *further) for further in _paths(told[step]))

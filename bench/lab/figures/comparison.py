@@ -9,7 +9,8 @@ from enum import Enum
 from typing import Final
 
 from bench.lab.figures.catalogue import Figure, resolution
-from bench.lab.figures.intervals import CONFIDENCE, Estimate, estimate
+from bench.lab.figures.intervals import CONFIDENCE, Estimate
+from bench.lab.figures.paired import mean_difference, median_difference
 
 __all__ = ["FEWEST_PAIRS", "Comparison", "Verdict", "compare"]
 
@@ -57,7 +58,8 @@ def compare(
     """
     pairs = [values[seed] - baseline[seed] for seed in sorted(values.keys() & baseline.keys())]
     confidence = 1.0 - (1.0 - CONFIDENCE) / max(comparisons, 1)
-    found = estimate(pairs, confidence=confidence)
+    difference = median_difference if figure.typical else mean_difference
+    found = difference(pairs, confidence=confidence)
     return Comparison(figure, found, _verdict(figure, found, len(pairs), frames))
 
 

@@ -7,10 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
-from statistics import NormalDist, fmean, stdev
+from statistics import NormalDist, fmean, median, stdev
 from typing import Final
 
-__all__ = ["CONFIDENCE", "Estimate", "Ground", "estimate", "share_estimate", "t_quantile"]
+__all__ = [
+    "CONFIDENCE",
+    "Estimate",
+    "Ground",
+    "estimate",
+    "share_estimate",
+    "t_quantile",
+    "typical",
+]
 
 CONFIDENCE: Final = 0.95
 
@@ -19,18 +27,20 @@ class Ground(Enum):
     """What an interval rests on."""
 
     SEEDS = "seeds"
-    """Student's t over the values of the seeds."""
+    """The spread of the seeds' values."""
     FRAMES = "frames"
     """All frames as if each stood alone: where the seeds do not differ, t would give a width of
     nothing.
     """
+    RANGE = "range"
+    """The least and the largest of the seeds, around their median: no interval."""
     NOTHING = "nothing"
-    """A single seed, or a value that is not finite."""
+    """Too few seeds, or a value that is not finite."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The mean over seeds; infinite if it is so for any of them, NaN where there is none."""
+    """The mean over seeds, infinite if it is so for any of them, or their median; NaN for none."""
 
     value: float
     low: float
@@ -42,23 +52,57 @@ class Estimate:
     ground: Ground
 
 
+_NONE: Final = Estimate(math.nan, math.nan, math.nan, 0, 0, Ground.NOTHING)
+
+
 def estimate(
     values: Sequence[float],
     *,
     bounds: tuple[float, float] = (-math.inf, math.inf),
     confidence: float = CONFIDENCE,
 ) -> Estimate:
-    """Student's interval for the mean of what the values were drawn from; NaN is no value."""
+    """An interval for the mean of what the values were drawn from; NaN is no value.
+
+    Student's t, longer to the side where the values trail off: losses come in few seeds, and many
+    at once, and a sample that missed such a seed has its mean too low.
+    """
     known = [value for value in values if not math.isnan(value)]
     infinite = sum(math.isinf(value) for value in known)
     if not known:
-        return Estimate(math.nan, math.nan, math.nan, 0, 0, Ground.NOTHING)
+        return _NONE
     value = math.inf if infinite else fmean(known)
     if infinite or len(known) < 2:
         return Estimate(value, math.nan, math.nan, len(known), infinite, Ground.NOTHING)
-    half = t_quantile(confidence, len(known) - 1) * stdev(known) / math.sqrt(len(known))
-    low, high = max(bounds[0], value - half), min(bounds[1], value + half)
+    error = stdev(known) / math.sqrt(len(known))
+    t, skew = t_quantile(confidence, len(known) - 1), _skewness(known) / math.sqrt(len(known))
+    low = max(bounds[0], value - error * max(t, _unskewed(t, skew)))
+    high = min(bounds[1], value + error * max(t, -_unskewed(-t, skew)))
     return Estimate(value, min(low, value), max(high, value), len(known), 0, Ground.SEEDS)
+
+
+def _skewness(values: Sequence[float]) -> float:
+    middle, spread = fmean(values), stdev(values)
+    return fmean(((value - middle) / spread) ** 3 for value in values) if spread > 0 else 0.0
+
+
+def _unskewed(t: float, skew: float) -> float:
+    """Hall's cubic, inverted (P. Hall, On the removal of skewness by transformation, 1992).
+
+    `skew` is the skewness over the root of the number of values.
+    """
+    if abs(skew) < 1e-6:
+        return t
+    return 3 / skew * (math.cbrt(1 + skew * (t - skew / 6)) - 1)
+
+
+def typical(values: Sequence[float]) -> Estimate:
+    """The median of the seeds with their least and their largest value; NaN is no value."""
+    known = sorted(value for value in values if not math.isnan(value))
+    if not known:
+        return _NONE
+    infinite = sum(math.isinf(value) for value in known)
+    ground = Ground.RANGE if len(known) > 1 else Ground.NOTHING
+    return Estimate(median(known), known[0], known[-1], len(known), infinite, ground)
 
 
 def share_estimate(values: Sequence[float], frames: int) -> Estimate:

@@ -14,12 +14,9 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.lab.record import Flow
+from bench.lab.record import FRAME, Flow
 
 __all__ = ["FRAME", "Lateness", "floor_of", "jitter", "late", "quantile", "scheduled", "silence"]
-
-FRAME: Final = 0.020
-"""Seconds of audio in a frame."""
 
 _GAIN: Final = 1 / 16
 """RFC 3550, section 6.4.1."""

@@ -20,7 +20,7 @@ from bench.lab.figures.catalogue import (
     measure,
 )
 from bench.lab.figures.comparison import Comparison, compare
-from bench.lab.figures.intervals import Estimate, estimate, share_estimate
+from bench.lab.figures.intervals import Estimate, estimate, share_estimate, typical
 from bench.lab.figures.lateness import Lateness, floor_of, scheduled
 from bench.lab.figures.playout import CURVE, NEAR, PLAYOUT, STATED, curve, on_repair
 from bench.lab.record import Flow, ModeNote, ProfileNote, Results
@@ -189,6 +189,8 @@ def _mode(
 
 
 def _estimate(figure: Figure, values: Mapping[int, float], frames: int) -> Estimate:
+    if figure.typical:
+        return typical(list(values.values()))
     if figure.unit == "share":
         return share_estimate(list(values.values()), frames)
     return estimate(list(values.values()), bounds=bounds(figure.unit))

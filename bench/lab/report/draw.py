@@ -48,7 +48,7 @@ class Canvas:
         return self.width - self.left - self.right
 
 
-WIDE: Final = Canvas("wide", 1000, 56, 196, 26)
+WIDE: Final = Canvas("wide", 1000, 56, 196, 22)
 NARROW: Final = Canvas("narrow", 358, 40, 22, 0)
 
 

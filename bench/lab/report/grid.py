@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,6 +12,7 @@ from bench.lab.figures import (
     PLAYOUT,
     STATED,
     Comparison,
+    Estimate,
     Figure,
     Ground,
     ModeTable,
@@ -23,37 +25,45 @@ from bench.lab.figures import (
 )
 from bench.lab.report.text import bare, interval, safe, signed, unit_of
 
-__all__ = ["differences", "estimates", "framed"]
+__all__ = ["differences", "estimates", "framed", "opinions", "shares"]
 
 _AT = f"{1000 * STATED:.0f} ms"
 
-_GROUPS: Final[tuple[tuple[str, str, tuple[str, ...], dict[str, str]], ...]] = (
-    (
-        "Late or lost",
-        "Share of all frames that were not there when their turn came, by playout delay.",
-        (*map(late_or_lost, PLAYOUT), "never"),
-        {},
-    ),
+_Group = tuple[str, str, tuple[str, ...], dict[str, str]]
+
+_SHARES: Final[_Group] = (
+    "Late or lost",
+    "Share of all frames that were not there when their turn came, by playout delay.",
+    (*map(late_or_lost, PLAYOUT), "never"),
+    {},
+)
+_GROUPS: Final[tuple[_Group, ...]] = (
     (
         "Lateness and gaps",
         f"Lateness above the path's own delay. Jitter is of the frames that came only: read it with"
-        f" the share beside it. What is concealed, and the longest run unheard, are at {_AT}.",
+        f" the share beside it. What is concealed, and the longest run unheard, are at {_AT}. Of"
+        " the longest run and gap: the median seed, and the worst.",
         ("p50", "p95", "p99", "jitter", "never", "concealed", "unheard", "silence"),
         {},
     ),
     (
         "Connecting, and the wire",
-        "From the first packet. Bytes are those of whole IP packets, the dropped ones too, over the"
-        " seconds of audio.",
+        "Handshake and first audio, from the first packet: the median seed, and the worst. Bytes"
+        " are those of whole IP packets, the dropped ones too, over the seconds of audio.",
         ("handshake", "first_audio", "down", "up", "overhead"),
         {"overhead": "bytes both ways to payload"},
     ),
 )
 
 
+def shares(table: ProfileTable) -> str:
+    """What is late or lost, of every mode."""
+    return _group(table, *_SHARES)
+
+
 def estimates(table: ProfileTable) -> str:
-    """The figures of every mode."""
-    return "".join(_group(table, *group) for group in _GROUPS) + _opinions(table)
+    """The other figures of every mode."""
+    return "".join(_group(table, *group) for group in _GROUPS)
 
 
 def _group(
@@ -78,6 +88,8 @@ def _head(title: str, unit: str) -> str:
 def _cell(mode: ModeTable, shown: Figure) -> str:
     found = mode.estimates[shown.name]
     told = bare(found.value, shown.unit)
+    if found.ground is Ground.RANGE and math.isfinite(found.value):
+        return f"{told}<small>{_worst(found, shown)}</small>"
     if 0 < found.infinite < found.seeds:
         return f"{told}<small>in {found.infinite} of {found.seeds} seeds</small>"
     between = interval(found, shown.unit)
@@ -85,7 +97,13 @@ def _cell(mode: ModeTable, shown: Figure) -> str:
     return told + (f"<small>{between}{sign}</small>" if between else "")
 
 
-def _opinions(table: ProfileTable) -> str:
+def _worst(found: Estimate, shown: Figure) -> str:
+    if found.infinite:
+        return f"never in {found.infinite} of {found.seeds}"
+    return f"worst {bare(found.high, shown.unit)}"
+
+
+def opinions(table: ProfileTable) -> str:
     """MOS with R beneath, marked where the model is asked more than it was made for."""
     heads = [_head(f"MOS at {1000 * playout:.0f} ms", "") for playout in PLAYOUT]
     rows = [[_opinion(mode, playout) for playout in PLAYOUT] for mode in table.modes]
@@ -121,8 +139,9 @@ def differences(table: ProfileTable) -> str:
     )
     told = (
         f"Each mode less {safe(table.baseline or '')}, seed by seed ({pairs} pairs), with"
-        f" {100 * CONFIDENCE:.0f} % intervals{corrected}. A difference that its interval does not"
-        " clear is not called one."
+        f" {100 * CONFIDENCE:.0f} % intervals{corrected}: the mean, or the median where the tables"
+        " have a median. Where the interval holds 0, no difference is shown, which does not say"
+        " that there is none."
     )
     return framed("Differences", told, heads, _named(others), rows, plain=False, style="tight")
 

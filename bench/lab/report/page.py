@@ -16,7 +16,7 @@ from bench.lab.figures import (
 from bench.lab.record import Results
 from bench.lab.report import running
 from bench.lab.report.draw import Line
-from bench.lab.report.grid import differences, estimates, framed
+from bench.lab.report.grid import differences, estimates, framed, opinions, shares
 from bench.lab.report.names import legend, lines_of
 from bench.lab.report.playout_chart import playout_chart
 from bench.lab.report.style import CSS
@@ -30,18 +30,30 @@ __all__ = ["page"]
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _AT: Final = f"{1000 * STATED:.0f}{SPACE}ms"
 
+_WORDS: Final = (
+    f"Late or lost is a frame that is not there {_AT} after it could first have come. A seed is one"
+    " flow of every mode, over links alike. “No difference shown” says that these seeds do not"
+    " settle which is better, not that both are the same."
+)
+
 _READING: Final = (
     "Lateness: how much later than the smallest delay of any frame of the profile a frame came. A"
     " frame that never came is infinitely late and stays in every share and every percentile.",
     f"Late or lost: not there when its turn came, if each frame is played so long after it could"
     f" first have come. Gaps, concealment and the headline are told at {_AT}.",
-    "Intervals: 95 %, Student's t over the seeds, each seed one sample; none is shown that is"
-    " narrower than the digits. Where the seeds agree to"
-    " the frame (*) the frames bound the share instead, as if each stood alone, which is"
-    " optimistic for losses that come together.",
+    "Intervals: 95 %, Student's t over the seeds, each seed one sample, longer to the side where"
+    " they trail off; none is shown that is narrower than the digits. Ten seeds know little of what"
+    " is seldom: the skewer the shares, the more often the truth is above (docs/lab-figures.md)."
+    " Where the seeds agree to the frame (*) the frames bound the share instead, as if each stood"
+    " alone, which is optimistic for losses that come together: ten seeds without a stall leave"
+    " room for one in every fourth flow.",
+    "Waiting and longest gaps: the median seed and the worst, for a mean would be the mishap of one"
+    " seed.",
     f"Better and worse: only from {FEWEST_PAIRS} paired seeds on, only where the corrected interval"
-    " leaves out 0, and only for more than one frame in a flow, 1 ms, 1 kbit/s or 0.05 of a MOS."
-    " The correction holds within a column. Of many columns, one may still slip by chance.",
+    " of their differences leaves out 0 (what a sign-flip test rejects; a sign test, for medians),"
+    " and only for more than one frame in a flow, 1 ms, 1 kbit/s or 0.05 of a MOS."
+    " The correction holds within a column. Of nine columns, one may still slip by"
+    " chance: in about one of seven runs in which all modes do alike.",
     "Jitter of RFC 3550 is blind to what never came and to delay that stays: it is shown because"
     " others show it, and never without the share that never came.",
 )
@@ -84,6 +96,7 @@ def _header(results: Results, found: Sequence[ProfileTable], title: str) -> str:
         f'<header><p class="kicker">Tenuto loss lab · {safe(results.setting.started)}</p>'
         f"<h1>{safe(title)}</h1>"
         + (f'<p class="lead">{safe(lead)}</p>' if lead else "")
+        + f'<p class="note">{safe(_WORDS)}</p>'
         + interrupted
         + running.invalid(results)
         + _facts(results, found)
@@ -134,10 +147,7 @@ def _profile(results: Results, table: ProfileTable, place: int, several: bool) -
     head = f'<section id="p{place}"><h2>{safe(note.name)}</h2><p>{safe(note.summary)}</p>'
     told = f"<p><b>{safe(finding(table))}</b> {safe(references(table))}</p>" if several else ""
     text = (
-        f"<details><summary>The profile, value by value</summary><pre>{safe(note.text)}</pre>"
-        "</details>"
-        if note.text
-        else ""
+        _folded("The profile, value by value", f"<pre>{safe(note.text)}</pre>") if note.text else ""
     )
     if not table.modes:
         return f'{head}{told}<p class="alert">No flow of it counts.</p>{text}</section>'
@@ -152,12 +162,18 @@ def _profile(results: Results, table: ProfileTable, place: int, several: bool) -
         + (f'<ul class="plain note">{warned}</ul>' if warned else "")
         + _charts(table, lines)
         + "<h3>In figures</h3>"
-        + estimates(table)
+        + shares(table)
         + differences(table)
+        + estimates(table)
+        + _folded("Estimated opinion, by the E-model of ITU-T G.107", opinions(table))
         + _strips(table, lines)
         + text
         + "</section>"
     )
+
+
+def _folded(title: str, inside: str) -> str:
+    return f"<details><summary>{title}</summary>{inside}</details>"
 
 
 def _charts(table: ProfileTable, lines: Sequence[Line]) -> str:
@@ -195,8 +211,9 @@ def _after(results: Results) -> str:
     assumed = "".join(f"<li>{safe(each)}</li>" for each in ASSUMPTIONS)
     return (
         f'<section><h2>How to read it</h2><ul class="plain">{reading}</ul>'
-        f'<h3>What the E-model assumes</h3><ul class="plain">{assumed}</ul></section>'
-        f"<section><h2>How it was measured</h2><h3>Modes</h3>{running.modes(results)}"
+        + _folded("What the E-model assumes", f'<ul class="plain">{assumed}</ul>')
+        + "</section>"
+        + f"<section><h2>How it was measured</h2><h3>Modes</h3>{running.modes(results)}"
         f"<h3>Machine</h3>{running.machine(results)}<h3>Again</h3>{running.again(results)}</section>"
     )
 

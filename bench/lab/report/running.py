@@ -64,7 +64,10 @@ def machine(results: Results) -> str:
     table = framed(
         "Machine", told, ["worst that counts", "limit"], names, rows, first="what", style="slim"
     )
-    return f"{table}{notes}{_each(results)}"
+    return (
+        f"{notes}<details><summary>The machine against its limits</summary>{table}</details>"
+        f"{_each(results)}"
+    )
 
 
 def _each(results: Results) -> str:

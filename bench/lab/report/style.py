@@ -109,12 +109,20 @@ h2{margin-top:40px}
 :root{--paper:#fff;--ink:#000;--soft:#444;--line:#bbb;--faint:#f2f2f2;--warn:#000;--warnbg:#fff;
 --m0:#000;--m1:#000;--m2:#000;--m3:#000;--m4:#000;--m5:#000;--m6:#000;--m7:#000}
 .wide{display:block}.narrow{display:none}
-body{font-size:10.5pt}main,header,footer{max-width:none;padding-left:0;padding-right:0}
-.scroll{overflow:visible}table{font-size:8.5pt}th,td{padding:3px 5px}
-thead th{min-width:0}tbody th{min-width:0;max-width:11em}td small{font-size:7.5pt}
-.tight,.tight thead th{font-size:7.5pt;min-width:0}.tight small{font-size:6.5pt}
-table.tight th,table.tight td{padding:2px 3px}.tight tbody th{min-width:0;max-width:8em}
-figure,tr,pre{break-inside:avoid}h2,h3,caption{break-after:avoid}
+body{font-size:9.5pt;line-height:1.4}main,header,footer{max-width:none;padding-left:0;padding-right:0}
+header{padding-top:0}h1{font-size:15pt}.lead{font-size:10.5pt}h2{font-size:13pt;margin-top:20px;padding-top:8px}
+h3{font-size:11pt;margin-top:16px}.note,figcaption,caption,.legend,dl.facts{font-size:8.5pt}
+caption b{font-size:9pt}.legend{gap:2px 14px}p,li{orphans:3;widows:3}
+.scroll{overflow:visible;margin:8px 0 18px}table,tbody th{font-size:8pt}th,td{padding:2px 5px}
+thead th{min-width:0;font-size:7.5pt}
+tbody th{min-width:8.5em;max-width:12em;overflow-wrap:break-word}
+td small{font-size:7pt}
+.tight,.tight thead th,.tight tbody th{font-size:7pt;min-width:0}.tight small{font-size:6.5pt}
+table.tight th,table.tight td{padding:2px 3px}.tight tbody th{min-width:7.5em;max-width:9em}
+table.tight{table-layout:fixed}table.tight thead th{overflow-wrap:anywhere;hyphens:auto}
+.tight th:first-child{width:12%}table.tight td,table.tight td small{white-space:normal}
+summary{break-after:avoid}
+.scroll,figure,tr,pre{break-inside:avoid}h2,h3,caption{break-after:avoid}
 details>summary{list-style:none}details::details-content{content-visibility:visible;height:auto}
 }
 """

@@ -47,7 +47,9 @@ def _tail(results: Results, width: int) -> list[str]:
 
 
 def _modes(table: ProfileTable, width: int) -> list[str]:
-    rows = [["late or lost, %:", "60 ms", "150 ms", "95 %", "p99 ms", "first", "kbit/s", "it is"]]
+    rows = [
+        ["late or lost, %:", "60 ms", "150 ms", "95 %", "p99 ms", "first ms", "kbit/s", "verdict"]
+    ]
     rows += [_row(mode) for mode in table.modes]
     return _aligned(rows, width) if table.modes else []
 

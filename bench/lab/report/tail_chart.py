@@ -32,6 +32,8 @@ _BAND: Final = 26.0
 _BELOW: Final = 44.0
 _LEAST: Final = 0.200
 """Seconds that the chart reaches to, so that the stated playout delay is in it."""
+_CLEAR: Final = 12.0
+"""Between the lowest name and the figures below the axis."""
 _STEPS: Final = 160
 _SHARES: Final = (0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999)
 _LATENESS: Final = (0.0, 0.010, 0.020, 0.050, 0.100, 0.200, 0.500, 1.0, 2.0, 5.0, 10.0, 30.0)
@@ -69,7 +71,8 @@ def _drawn(canvas: Canvas, table: ProfileTable, lines: Sequence[Line]) -> str:
             lost.append((drawn, at))
         parts.append(curve(points, drawn))
         parts.extend(_marks(mode.pooled, x, y, drawn, decades))
-    parts.extend(ends(canvas, [each for each, _ in came], [tip for _, tip in came], top, bottom))
+    names, tips = [each for each, _ in came], [tip for _, tip in came]
+    parts.extend(ends(canvas, names, tips, top, bottom - _CLEAR))
     parts.extend(gone(canvas, lost, _TOP + _BAND / 2))
     right = canvas.left + canvas.inner
     parts.append(text(right - 6, y(STATED) + 15, f"{1000 * STATED:.0f} ms", "end", "halo"))

@@ -78,6 +78,8 @@ def _digits(value: float, small: int, most: float) -> str:
     least = 10.0**-small
     if size < least / 2:
         return f"<{least:.{small}f}"
+    if size >= 1000:
+        return f"{round(value, -1):.0f}"
     places = small if size < 1 else 1 if size < most else 0
     return f"{value:.{places}f}"
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from bench.lab.figures import (
+    FRAME,
     STATED,
     Comparison,
     Ground,
@@ -30,7 +31,7 @@ _WORDS: Final = {
     Verdict.WORSE: "worse",
     Verdict.NOT_SHOWN: "no difference shown",
     Verdict.TOO_SMALL: "a difference too small to matter",
-    Verdict.TOO_FEW: "too few seeds to call it a difference",
+    Verdict.TOO_FEW: "too few seeds to compare",
     Verdict.UNKNOWN: "cannot be compared",
 }
 
@@ -85,7 +86,7 @@ def _ground(mode: ModeTable) -> str:
             return f"95{SPACE}% interval {between}{SPACE}%"
         case Ground.FRAMES:
             return f"{between}{SPACE}%, from {len(mode.pooled):,} frames"
-        case Ground.NOTHING:
+        case Ground.RANGE | Ground.NOTHING:
             return "one seed"
 
 
@@ -127,7 +128,7 @@ def notes(table: ProfileTable) -> list[str]:
     """What a reader must know before he believes a figure."""
     told = []
     for playout in table.repair:
-        landing = 1000 * (2 * (table.floor or 0.0) + 0.020)
+        landing = 1000 * (2 * (table.floor or 0.0) + FRAME)
         told.append(
             f"{1000 * playout:.0f} ms of playout delay lies where a frame that was lost once comes"
             f" again ({landing:.0f} ms: a round trip and a frame). Which side of it they fall on"

@@ -8,7 +8,6 @@ import pytest
 
 from bench.lab.figures.catalogue import figure, late_or_lost, opinion
 from bench.lab.figures.comparison import Comparison, Verdict, compare
-from bench.lab.figures.intervals import t_quantile
 
 LATE = figure(late_or_lost(0.150))
 MOS = figure(opinion(0.150))
@@ -96,10 +95,24 @@ def test_many_comparisons_need_a_wider_interval() -> None:
     values, base = [0.02 + 0.01 * n for n in range(10)], [0.02] * 10
     one, seven = against(values, base), against(values, base, comparisons=7)
     assert one.difference.value == seven.difference.value
-    ratio = (seven.difference.value - seven.difference.low) / (
-        one.difference.value - one.difference.low
-    )
-    assert ratio == pytest.approx(t_quantile(1 - 0.05 / 7, 9) / 2.262157, abs=1e-5)
+    # Of the means of all subsets, 25 are left out at each side, and 3.
+    assert one.difference.low == pytest.approx(0.0225)
+    assert seven.difference.low == pytest.approx(0.010)
+
+
+def test_more_modes_than_ten_seeds_can_tell_apart_are_not() -> None:
+    # The least p of ten pairs is 2/1024.
+    assert against([0.9] * 10, [0.1] * 10, comparisons=25).verdict is Verdict.WORSE
+    found = against([0.9] * 10, [0.1] * 10, comparisons=26)
+    assert found.verdict is Verdict.NOT_SHOWN
+    assert (found.difference.low, found.difference.high) == (-math.inf, math.inf)
+
+
+def test_one_lost_packet_of_a_handshake_does_not_decide() -> None:
+    quic = [0.18, 0.18, 0.18, 0.18, 0.80, 0.18, 0.18, 0.18, 0.18, 0.18]
+    found = against([0.25] * 10, quic, shown="first_audio")
+    assert found.difference.value == pytest.approx(0.07)
+    assert found.verdict is Verdict.WORSE
 
 
 def test_a_difference_may_vanish_in_the_correction() -> None:

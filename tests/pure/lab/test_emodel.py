@@ -48,7 +48,14 @@ def test_a_higher_rating_is_no_worse(r: float, more: float) -> None:
 
 @pytest.mark.parametrize(
     ("delay", "impairment"),
-    [(0.0, 0.0), (0.100, 0.0), (0.150, 0.163531), (0.200, 3.044414), (0.250, 8.916710)],
+    [
+        (0.0, 0.0),
+        (0.100, 0.0),
+        (0.150, 0.163531),
+        (0.200, 3.044414),
+        (0.250, 8.916710),
+        (0.400, 24.070089),  # X = 2: 25 * (65^(1/6) - 3 * (793/729)^(1/6) + 2)
+    ],
 )
 def test_the_impairment_of_delay(delay: float, impairment: float) -> None:
     assert delay_impairment(delay) == pytest.approx(impairment, abs=1e-6)
