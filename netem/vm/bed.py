@@ -14,13 +14,15 @@ from netem.errors import ImpairmentError
 from netem.kernel.interfaces import transmit_drops
 from netem.link.tally import PathTally, Tally, WayTally
 from netem.profile.conditions import Profile, Way
-from netem.tc import HANDLE, TABLE, Command, Ends, Hop, plan, shell
+from netem.tc import HANDLE, TABLE, Command, Ends, Hop, Plan, plan, shell
 from netem.vm.machine import Machine, RefusedLineError
 from netem.vm.router import INTERFACES, make_host, router_script
 
 __all__ = ["VmBed"]
 
 _HOP: Final = Hop(to_client=INTERFACES[0], to_server=INTERFACES[1])
+_NEXT: Final = "netem-next"
+"""The word before what each line of a script says."""
 
 
 class VmBed:
@@ -31,6 +33,8 @@ class VmBed:
 
     def __init__(self, profile: Profile, *, congestion: str = "cubic") -> None:
         """ImpairmentError for a profile that tc cannot do whole, and where no machine can be."""
+        # Before it is started, which takes its time.
+        _whole(profile, Ends(client=("198.18.0.2",), server=("198.18.0.1",)))
         self._lines: tuple[Command, ...] = ()
         self._undo: tuple[Command, ...] = ()
         self._sent_before = dict.fromkeys(Way, 0)
@@ -52,11 +56,7 @@ class VmBed:
 
     def apply(self, profile: Profile) -> None:
         """Undo the lines of the profile before, then run this one's."""
-        lines = plan(profile, _HOP, ends=self._ends())
-        if lines.cannot:
-            raise ImpairmentError(
-                f"tc cannot do the profile {profile.name} whole: {'; '.join(lines.cannot)}"
-            )
+        lines = _whole(profile, self._ends())
         self._run(self._undo)
         self._lines, self._undo = (), ()
         try:
@@ -134,15 +134,20 @@ class VmBed:
         return Ends(client=(client.ipv4, client.ipv6), server=(server.ipv4, server.ipv6))
 
     def _run(self, commands: tuple[Command, ...]) -> None:
-        # One by one, so that it is known which was refused.
-        for command in commands:
-            self._tell(shell(command))
+        # At once: a script costs the emulated processor more than a line of it. What it said last
+        # is of the line that was refused.
+        script = "\n".join(f"echo {_NEXT}\n{shell(command)}" for command in commands)
+        try:
+            self.machine.run(script)
+        except RefusedLineError as error:
+            *before, said = str(error).split(_NEXT)
+            raise _refusal(shell(commands[len(before) - 1]), said.strip()) from None
 
     def _tell(self, script: str) -> str:
         try:
             return self.machine.run(script)
         except RefusedLineError as error:
-            raise ImpairmentError(f"The machine's kernel refused `{script}`: {error}") from None
+            raise _refusal(script, str(error)) from None
 
     def _end_programs(self) -> None:
         self.client.end_programs()
@@ -165,3 +170,17 @@ class VmBed:
         at: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _whole(profile: Profile, ends: Ends) -> Plan:
+    """Its lines; ImpairmentError if some of it is left out."""
+    lines = plan(profile, _HOP, ends=ends)
+    if lines.cannot:
+        raise ImpairmentError(
+            f"tc cannot do the profile {profile.name} whole: {'; '.join(lines.cannot)}"
+        )
+    return lines
+
+
+def _refusal(script: str, said: str) -> ImpairmentError:
+    return ImpairmentError(f"The machine's kernel refused `{script}`: {said}")

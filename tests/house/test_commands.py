@@ -11,9 +11,10 @@ from house.trouble import Trouble
 ROOT = Path("/project")
 
 
-def test_two_workers_unless_the_caller_decides() -> None:
-    assert pytest_arguments([], ROOT, ROOT) == ["-n", "2"]
-    assert pytest_arguments(["-k", "ring"], ROOT, ROOT) == ["-n", "2", "-k", "ring"]
+def test_three_workers_unless_the_caller_decides() -> None:
+    workers = ["-n", "3", "--dist", "worksteal"]
+    assert pytest_arguments([], ROOT, ROOT) == workers
+    assert pytest_arguments(["-k", "ring"], ROOT, ROOT) == [*workers, "-k", "ring"]
     for decided in (["-n", "4"], ["-n0"], ["-p", "no:xdist"], ["--pdb"], ["--numprocesses=1"]):
         assert pytest_arguments(decided, ROOT, ROOT) == decided
 

@@ -14,6 +14,8 @@ from bench.arrivals_optimum import constant_delay, segment_delay
 from bench.playout import judge
 from tenuto.playout import PlayoutMode
 
+pytestmark = pytest.mark.untraced
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,6 +63,16 @@ def test_every_frame_keeps_the_format_it_was_made_in(runs: list[tuple[int, Audio
     assert len(formats) <= len(made) + 1
 
 
+def test_a_session_knows_the_format_of_each_frame() -> None:
+    session = Session("s", A, 0.0)
+    for audio in (A, B, A):
+        session.reformat(audio)
+        session.append(Piece(b"ab", 1))
+    assert [session.format_at(number).audio for number in range(3)] == [A, B, A]
+    assert session.newest_format.sequence == 2
+
+
+@pytest.mark.untraced
 def test_a_session_holds_no_more_spans_than_frames() -> None:
     session = Session("s", A, 0.0)
     cursor = session.attach("a", 0.0, lead=None)

@@ -9,6 +9,8 @@ from tenuto.media import AudioFormat, Frame
 from tenuto.playout import Concealed, Ended, JitterBuffer, Played, Waiting
 from tenuto.wire import Format, RecordDecoder, RecordEncoder
 
+pytestmark = pytest.mark.untraced
+
 START = 65_000
 COUNT = 70_000
 TINY = AudioFormat(50, 1)

@@ -8,6 +8,8 @@ import pytest
 from tenuto.media import AudioFormat, Piece
 from tenuto.session import Cursor, Departure, Session, State
 
+pytestmark = pytest.mark.untraced
+
 TINY = AudioFormat(50, 1)
 HIGH, LOW = 20, 10
 LEADS = [0.1, 0.14, 0.2, 1.0, 2.0, 5.0, None]

@@ -107,16 +107,16 @@ def test_the_commands_of_the_page_and_all_scripts_do_it_on_a_real_netem() -> Non
         for script in SCRIPTS:
             if script.name in ("clear.sh", "common.sh", "block-udp443.sh"):
                 continue
-            run = f"sh netem/scripts/{script.name} eth0 eth1"
-            assert "done on eth0 and eth1" in bed.machine.run(run)
-            assert qdiscs(bed).count("qdisc netem 7e: ") == 2, script.name
-            # Again, over its own, and the same.
-            once = qdiscs(bed)
-            assert "done on eth0 and eth1" in bed.machine.run(run)
-            assert qdiscs(bed) == once
-            # Without a device, all of them are cleared.
-            bed.machine.run("sh netem/scripts/clear.sh")
-            assert qdiscs(bed) == before, script.name
+            run, show = f"sh netem/scripts/{script.name} eth0 eth1", "tc qdisc show"
+            # Again, over its own. Then without a device, so that all of them are cleared.
+            lines = [run, show, run, show, "sh netem/scripts/clear.sh", show]
+            said = bed.machine.run("\necho ---\n".join(lines)).split("---\n")
+            first, once, second, twice, _, cleared = said
+            assert "done on eth0 and eth1" in first
+            assert once.count("qdisc netem 7e: ") == 2, script.name
+            assert "done on eth0 and eth1" in second
+            assert twice == once
+            assert cleared == before, script.name
 
 
 @needs_machine

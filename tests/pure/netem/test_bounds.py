@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -113,6 +114,7 @@ def test_the_same_offers_with_the_same_seed_come_out_the_same(
     assert outcomes[0] == outcomes[1]
 
 
+@pytest.mark.untraced
 def test_what_is_under_way_is_bounded_in_packets() -> None:
     for jitter in (None, Jitter(spread=0.1, reordering=True)):
         link = Link(Conditions(delay=1.0, jitter=jitter), 1, 0.0)

@@ -33,6 +33,7 @@ def lost_on_path(conditions: Conditions, seed: int, way: Way, count: int) -> lis
     return sorted(set(range(count)) - arrived)
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("way", Way)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_five_percent_are_five_percent(seed: int, way: Way) -> None:
@@ -42,6 +43,7 @@ def test_five_percent_are_five_percent(seed: int, way: Way) -> None:
     assert sum(runs(lost)) / len(runs(lost)) == pytest.approx(1.053, abs=0.05)
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("way", Way)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_bursts_have_the_length_that_was_asked_for(seed: int, way: Way) -> None:
@@ -50,6 +52,7 @@ def test_bursts_have_the_length_that_was_asked_for(seed: int, way: Way) -> None:
     assert sum(lengths) / len(lengths) == pytest.approx(3.0, rel=0.10), f"seed {seed} {way}"
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(
     "model",
     [
@@ -138,6 +141,7 @@ def faded(fades: Fades, seed: int, gap: float, seconds: float) -> dict[float, bo
     return fates
 
 
+@pytest.mark.untraced
 def test_fades_come_at_their_times_however_many_packets_there_are() -> None:
     fades = Fades(every=2.0, length=0.5)
     few, many = faded(fades, 1, 0.1, 600.0), faded(fades, 1, 0.005, 600.0)
@@ -150,6 +154,7 @@ def test_fades_come_at_their_times_however_many_packets_there_are() -> None:
     assert sum(lengths) / len(lengths) == pytest.approx(0.5, rel=0.15)
 
 
+@pytest.mark.untraced
 def test_a_fade_may_lose_only_a_part() -> None:
     fades = Fades(every=2.0, length=0.5, loss=0.4)
     fates = faded(fades, 1, 0.005, 600.0)

@@ -28,6 +28,8 @@ from netem.profile.conditions import (
     Way,
 )
 
+pytestmark = pytest.mark.untraced
+
 SIZE = 128
 RATE = 2_000.0
 

@@ -26,6 +26,8 @@ from netem.profile.conditions import (
     Way,
 )
 
+pytestmark = pytest.mark.untraced
+
 SIZE = 128
 TIMES = [number / 2_000 for number in range(6_000)]
 

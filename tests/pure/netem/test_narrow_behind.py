@@ -107,6 +107,7 @@ def test_a_full_queue_changes_nobody_s_delay(reordering: bool) -> None:
     )
 
 
+@pytest.mark.untraced
 def test_what_comes_to_the_bottleneck_is_bounded_in_packets_and_bytes() -> None:
     conditions = Conditions(
         delay=1.0,

@@ -1,5 +1,6 @@
 """A path that leaves nothing to chance does what a second, plain telling of it does."""
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -7,6 +8,8 @@ from netem.link import Path
 from netem.profile import Blackout, Bottleneck, Conditions, Mtu, Profile, Rate, Schedule, Way
 from tests.pure.netem.sending import number_of, numbered
 from tests.support.reference_link import ReferenceLink
+
+pytestmark = pytest.mark.untraced
 
 Sending = list[tuple[float, int]]
 SIZES = st.sampled_from([0, 1, 28, 100, 256, 1_024, 1_280, 1_499, 1_500, 1_501, 3_000, 65_535])
