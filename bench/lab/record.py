@@ -8,12 +8,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
+from bench.lab.reading import UnfitError, built
 from tenuto.errors import OperatorError
+from tenuto.media import FRAMES_PER_SECOND
 
 __all__ = [
     "FORMAT",
+    "MOST_FRAMES",
     "Drop",
     "Flow",
     "Machine",
@@ -26,6 +29,12 @@ __all__ = [
 ]
 
 FORMAT: Final = 1
+
+MOST_FRAMES: Final = 5_000_000
+"""Of all flows of a run: all of them are in memory, half a gigabyte."""
+
+_MOST_READ: Final = 2 * MOST_FRAMES
+"""At worst every wave was run twice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +179,11 @@ class Results:
         """Those of waves without a fault."""
         return tuple(flow for flow in self.flows if not self.waves[flow.wave].faults)
 
+    def void_profiles(self) -> tuple[str, ...]:
+        """Those that ran, but never in a wave that counts."""
+        counted = {wave.profile for wave in self.waves if not wave.faults}
+        return tuple(dict.fromkeys(w.profile for w in self.waves if w.profile not in counted))
+
     def to_json(self) -> str:
         """One line; delays to 10 us."""
         told = asdict(replace(self, flows=()))
@@ -192,9 +206,12 @@ class Results:
         if told.pop("tenuto_lab") != FORMAT:
             raise _bad(name, f"its format is not {FORMAT}, which is all that is read here")
         try:
-            return _results(told)
-        except (TypeError, KeyError, IndexError, AttributeError, ValueError):
-            raise _bad(name, "something in it is missing or of another kind") from None
+            results = built(cls, told)
+        except UnfitError as error:
+            raise _bad(name, str(error)) from None
+        if (strange := _strange(results)) is not None:
+            raise _bad(name, strange)
+        return results
 
 
 def _rounded(delays: tuple[float | None, ...]) -> list[float | None]:
@@ -207,42 +224,20 @@ def _bad(name: str, why: str) -> OperatorError:
     )
 
 
-def _results(told: dict[str, Any]) -> Results:
-    setting = told["setting"]
-    waves = tuple(_wave(each) for each in told["waves"])
-    return Results(
-        setting=Setting(
-            **{
-                **setting,
-                "modes": tuple(ModeNote(**each) for each in setting["modes"]),
-                "profiles": tuple(ProfileNote(**each) for each in setting["profiles"]),
-                "seeds": tuple(setting["seeds"]),
-            }
-        ),
-        waves=waves,
-        flows=tuple(_flow(each) for each in told["flows"]),
-        complete=told["complete"],
-    )
-
-
-def _wave(told: dict[str, Any]) -> Wave:
-    return Wave(
-        **{
-            **told,
-            "seeds": tuple(told["seeds"]),
-            "machine": Machine(**told["machine"]),
-            "faults": tuple(told["faults"]),
-        }
-    )
-
-
-def _flow(told: dict[str, Any]) -> Flow:
-    return Flow(
-        **{
-            **told,
-            "delays": tuple(told["delays"]),
-            "up": Wire(**told["up"]),
-            "down": Wire(**told["down"]),
-            "drops": tuple(Drop(**each) for each in told["drops"]),
-        }
-    )
+def _strange(results: Results) -> str | None:
+    """What cannot have been measured, and would lead figures astray."""
+    setting, waves = results.setting, len(results.waves)
+    if setting.seconds <= 0 or setting.frame_size <= 0:
+        return "its flows have no audio"
+    # Whatever a flow does not tell of is counted, too.
+    frames = max(len(results.flows), 1) * setting.seconds * FRAMES_PER_SECOND
+    if frames > _MOST_READ:
+        return f"it tells of {frames:,.0f} frames, of {_MOST_READ:,} at most"
+    for at, flow in enumerate(results.flows):
+        if not 0 <= flow.wave < waves:
+            return f"flows[{at}].wave is {flow.wave}, and there are {waves} waves"
+        if len(flow.delays) > round(setting.seconds * FRAMES_PER_SECOND) + 1:
+            return f"flows[{at}].delays are of more frames than were due"
+        if any(delay is not None and delay < 0 for delay in flow.delays):
+            return f"flows[{at}].delays: a frame came before it was due"
+    return None
