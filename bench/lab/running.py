@@ -80,7 +80,7 @@ class _Run:
         stage.wait()
         listeners = [slot.program for slot in slots]
         hear(listeners, self.interruption, _LISTENERS_READY_WITHIN)
-        self.say("a few frames over clear links, which do not count")
+        self.say("warming up over clear links")
         warm_up(stage, slots, self.interruption)
         hurried = [each.hurry() for each in (*stage.programs, *listeners)]
         stage.first = all(hurried)

@@ -9,6 +9,7 @@ from typing import Protocol, Self
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn
+from rich.table import Column
 from rich.text import Text
 
 from tenuto.cli.place import shown
@@ -76,6 +77,10 @@ class LineTelling:
 
 
 class _Left(ProgressColumn):
+    def __init__(self) -> None:
+        # A bar that takes two lines cannot be drawn over.
+        super().__init__(Column(no_wrap=True))
+
     def render(self, task: Task) -> Text:
         left = task.fields.get("left")
         return Text("" if left is None else f"about {clock_time(left)} left")
@@ -126,4 +131,6 @@ class BarTelling:
 def telling() -> AnyTelling:
     """For standard error, as it is."""
     console = Console(stderr=True, highlight=False)
-    return BarTelling(console) if console.is_terminal else LineTelling(console)
+    # On a dumb terminal nothing can be drawn over.
+    drawn = console.is_terminal and not console.is_dumb_terminal
+    return BarTelling(console) if drawn else LineTelling(console)

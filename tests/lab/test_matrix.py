@@ -38,11 +38,10 @@ def matrix(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Matrix]:
         before = outer.state()
         profiles = ["--profile", "rtt80", "--profile", "rtt80-loss5"]
         run = LabRun(outer, folder, ["--quick", *profiles])
-        assert run.end() == 0, run.told
+        results = run.completed()
         assert outer.state() == before
         assert outer.survivors() == []
-        assert run.results is not None
-        yield Matrix(run, run.results)
+        yield Matrix(run, results)
 
 
 def test_every_mode_ran_with_every_seed_over_every_profile(matrix: Matrix) -> None:

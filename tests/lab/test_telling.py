@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from bench.lab.telling import BarTelling, LineTelling, clock_time
+from bench.lab.telling import BarTelling, LineTelling, clock_time, telling
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,17 @@ def test_on_a_terminal_a_bar_shows_the_time_left() -> None:
     assert "wave [1] of 2" in told
     assert "about 1:05 left" in told
     assert "not valid: too busy\n" in told
+
+
+@pytest.mark.parametrize(
+    ("terminal", "kind"), [("xterm", BarTelling), ("dumb", LineTelling)], ids=["xterm", "dumb"]
+)
+def test_on_a_dumb_terminal_nothing_is_drawn_over(
+    terminal: str, kind: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", terminal)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert type(telling()) is kind
 
 
 def test_where_nobody_listens_nothing_is_lost() -> None:
