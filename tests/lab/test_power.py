@@ -9,16 +9,9 @@ import pytest
 
 from tests.lab.labrun import LabRun
 from tests.netem.outer import Outer
-from tests.netem.test_privileges import NO_NAMESPACES, NO_NET_ADMIN, PLAIN_USER, hidden
+from tests.netem.test_privileges import NO_NAMESPACES, PLAIN_USER, hidden
 
 SMALL = ["--seconds", "1", "--seeds", "1", "--mode", "quic-stream", "--profile", "rtt80"]
-
-
-def test_without_a_network_of_its_own_it_makes_one_to_be_root_in(
-    outer: Outer, tmp_path: Path
-) -> None:
-    run = LabRun(outer, tmp_path / "run", SMALL, before=NO_NET_ADMIN)
-    assert run.completed().flows
 
 
 def test_who_is_nobody_has_the_lab_too(outer: Outer) -> None:

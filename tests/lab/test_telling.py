@@ -68,8 +68,8 @@ def test_where_nobody_listens_nothing_is_lost() -> None:
         def write(self, text: str) -> int:
             raise OSError(5, "Input/output error")
 
-    for telling in (LineTelling(Console(file=Gone())), BarTelling(Console(file=Gone()))):
-        with telling:
-            telling.stage("wave 1 of 1")
-            telling.progress(0.5, 1.0)
-            telling.note("a word")
+    for deaf in (LineTelling(Console(file=Gone())), BarTelling(Console(file=Gone()))):
+        with deaf:
+            deaf.stage("wave 1 of 1")
+            deaf.progress(0.5, 1.0)
+            deaf.note("a word")
