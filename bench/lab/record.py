@@ -26,6 +26,7 @@ __all__ = [
     "Setting",
     "Wave",
     "Wire",
+    "unreadable",
 ]
 
 FORMAT: Final = 1
@@ -200,17 +201,17 @@ class Results:
         try:
             told = json.loads(text)
         except (ValueError, RecursionError):
-            raise _bad(name, "it is no JSON") from None
+            raise unreadable(name, "it is no JSON") from None
         if not isinstance(told, dict) or "tenuto_lab" not in told:
-            raise _bad(name, "it holds no results of the lab")
+            raise unreadable(name, "it holds no results of the lab")
         if told.pop("tenuto_lab") != FORMAT:
-            raise _bad(name, f"its format is not {FORMAT}, which is all that is read here")
+            raise unreadable(name, f"its format is not {FORMAT}, which is all that is read here")
         try:
             results = built(cls, told)
         except UnfitError as error:
-            raise _bad(name, str(error)) from None
+            raise unreadable(name, str(error)) from None
         if (strange := _strange(results)) is not None:
-            raise _bad(name, strange)
+            raise unreadable(name, strange)
         return results
 
 
@@ -218,7 +219,8 @@ def _rounded(delays: tuple[float | None, ...]) -> list[float | None]:
     return [None if each is None else round(each, 5) for each in delays]
 
 
-def _bad(name: str, why: str) -> OperatorError:
+def unreadable(name: str, why: str) -> OperatorError:
+    """What is said of a file that holds no results."""
     return OperatorError(
         f"{name} cannot be read: {why}", remedy="give results.json of a run of tenuto lab"
     )

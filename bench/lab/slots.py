@@ -127,12 +127,9 @@ def _flow(mode: Mode, heading: Heading, record: Record, drops: Drops, tally: Bed
 
 
 def _wire(way: WayTally) -> Wire:
-    return Wire(packets=way.offered, size=way.size, dropped=way.offered - _passed(way))
-
-
-def _passed(way: WayTally) -> int:
-    link = way.link
-    return link.offered - link.dropped
+    # What the gate held back never came to the link.
+    passed = way.link.offered - way.link.dropped
+    return Wire(packets=way.offered, size=way.size, dropped=way.offered - passed)
 
 
 def _drops(drops: Drops, start: float) -> tuple[Drop, ...]:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from tenuto.cli.place import shown
 
-__all__ = ["BarTelling", "LineTelling", "clock_time", "telling"]
+__all__ = ["BarTelling", "LineTelling", "Telling", "clock_time", "telling"]
 
 
 def clock_time(seconds: float) -> str:
@@ -28,10 +28,23 @@ def clock_time(seconds: float) -> str:
     return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
 
 
-class AnyTelling(Protocol):
-    def stage(self, what: str) -> None: ...
-    def progress(self, done: float, left: float) -> None: ...
-    def note(self, line: str) -> None: ...
+class Telling(Protocol):
+    """Who watches."""
+
+    def stage(self, what: str) -> None:
+        """What is done now."""
+        ...
+
+    def progress(self, done: float, left: float) -> None:
+        """The share that is done, and the seconds left."""
+        ...
+
+    def note(self, line: str) -> None:
+        """Something to be seen afterwards, too."""
+        ...
+
+
+class AnyTelling(Telling, Protocol):
     def __enter__(self) -> Self: ...
     def __exit__(
         self,

@@ -108,7 +108,7 @@ def test_what_dies_in_mid_run_is_named_and_the_finished_part_stands(
     server = next(each for each in ours if "quicserver" in each.command)
     os.kill(server.pid, signal.SIGKILL)
     assert run.end() == 1
-    assert "the product's server has ended in mid-run (status -9" in run.told
+    assert "the product's server has ended in mid-run (status -9: without a word)" in run.told
     assert run.results is not None
     assert "ref-streams" in run.report
     assert outer.survivors() == []
