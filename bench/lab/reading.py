@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, fields
 from functools import lru_cache
 from types import UnionType
 from typing import Any, Final, TypeVar, cast, get_args, get_origin, get_type_hints
@@ -15,7 +15,12 @@ T = TypeVar("T")
 LARGEST_NUMBER: Final = 1e15
 """Nothing that is measured comes near; what is above it may not even be a float."""
 
-_KINDS: Final = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
+_KINDS: Final[Mapping[Any, str]] = {
+    str: "text",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+}
 
 
 _LONGEST: Final = 200
@@ -23,46 +28,66 @@ _LONGEST: Final = 200
 
 
 class UnfitError(ValueError):
-    """Says where it is, and what."""
+    """Says where it is, and what. The place is put together only once something is wrong."""
 
-    def __init__(self, what: str) -> None:
-        super().__init__(what if len(what) <= _LONGEST else f"{what[:_LONGEST]}...")
+    def __init__(self, what: str, where: str = "") -> None:
+        told = f"{where.removeprefix('.') or 'it'} {what}"
+        super().__init__(told if len(told) <= _LONGEST else f"{told[:_LONGEST]}...")
+        self._what, self._where = what, where
+
+    def within(self, step: str) -> UnfitError:
+        return UnfitError(self._what, step + self._where)
 
 
 def built(kind: type[T], told: object) -> T:
     """A dataclass of this kind, with all within it. Raises `UnfitError`."""
-    return cast(T, _built(kind, told, ""))
+    return cast(T, _built(kind, told))
 
 
-def _built(kind: Any, told: object, where: str) -> object:
-    if is_dataclass(kind):
-        return _record(cast(type, kind), told, where)
+def _built(kind: Any, told: object) -> object:
+    if kind in _KINDS:
+        return _plain(kind, told)
     origin, within = get_origin(kind), get_args(kind)
+    if origin is UnionType:
+        return None if told is None else _built(within[0], told)
     if origin is tuple:
         if not isinstance(told, list):
-            raise UnfitError(f"{where} is no list")
-        return tuple(_built(within[0], each, f"{where}[{at}]") for at, each in enumerate(told))
-    if origin is Mapping:
-        if not isinstance(told, dict):
-            raise UnfitError(f"{where} is no object")
-        return {name: _built(within[1], each, f"{where}.{name}") for name, each in told.items()}
-    if origin is UnionType:
-        return None if told is None else _built(within[0], told, where)
-    return _plain(kind, told, where)
-
-
-def _record(kind: type, told: object, where: str) -> object:
+            raise UnfitError("is no list")
+        return tuple(_items(within[0], told))
     if not isinstance(told, dict):
-        raise UnfitError(f"{where or 'it'} is no object")
-    dot = f"{where}." if where else ""
+        raise UnfitError("is no object")
+    if origin is Mapping:
+        return _named(dict.fromkeys(told, within[1]), told)
+    return _record(kind, told)
+
+
+def _items(kind: Any, told: list[object]) -> Iterator[object]:
+    for at, each in enumerate(told):
+        try:
+            yield _built(kind, each)
+        except UnfitError as error:
+            raise error.within(f"[{at}]") from None
+
+
+def _named(kinds: Mapping[str, Any], told: Mapping[str, object]) -> dict[str, object]:
+    found = {}
+    for name, each in told.items():
+        try:
+            found[name] = _built(kinds[name], each)
+        except UnfitError as error:
+            raise error.within(f".{name}") from None
+    return found
+
+
+def _record(kind: Any, told: Mapping[str, object]) -> object:
     needed, hints = _fields(kind)
     for name in needed:
         if name not in told:
-            raise UnfitError(f"{dot}{name} is missing")
+            raise UnfitError("is missing", f".{name}")
     for name in told:
         if name not in hints:
-            raise UnfitError(f"{dot}{name} is unknown")
-    return kind(**{name: _built(hints[name], each, dot + name) for name, each in told.items()})
+            raise UnfitError("is unknown", f".{name}")
+    return kind(**_named(hints, told))
 
 
 @lru_cache
@@ -76,12 +101,12 @@ def _fields(kind: Any) -> tuple[tuple[str, ...], Mapping[str, Any]]:
     return tuple(needed), get_type_hints(kind)
 
 
-def _plain(kind: type, told: object, where: str) -> object:
+def _plain(kind: type, told: object) -> object:
     # To Python, True is a number.
     wanted = (int, float) if kind is float else kind
     if not isinstance(told, wanted) or (isinstance(told, bool) and kind is not bool):
-        raise UnfitError(f"{where} is not {_KINDS[kind]}")
+        raise UnfitError(f"is not {_KINDS[kind]}")
     # The other way round, what is not a number would pass.
     if isinstance(told, int | float) and not -LARGEST_NUMBER <= told <= LARGEST_NUMBER:
-        raise UnfitError(f"{where} is no number that was measured")
+        raise UnfitError("is no number that was measured")
     return told
