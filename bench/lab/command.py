@@ -73,7 +73,8 @@ def lab(
 
     Every mode, ours and bare ones, crosses the same emulated links with the same seeds, all at
     once, in network namespaces of this machine. Linux; root, or user namespaces. Ctrl-C at any
-    time: what is finished is reported.
+    time: what is finished is reported. Exit status 1 if, for some profile, nothing counts because
+    the machine was too busy.
 
     \b
     Try it:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from bench.lab.interruption import Interruption
 from tenuto.cli.place import shown
@@ -21,13 +22,14 @@ _TRIAL: Final = b"\0" * 4096
 
 
 class Folder:
-    """A folder to write to. Raises `OperatorError` if that cannot be."""
+    """A folder to write to while it is entered. Raises `OperatorError` if that cannot be."""
 
     def __init__(self, path: Path, interruption: Interruption, *, fresh: bool) -> None:
-        """`fresh`: what a run has left there is not written over."""
+        """`fresh`: it is this run's alone, and what another has left there is not written over."""
         self.path = path
         self._interruption = interruption
         self._made: list[Path] = []
+        self._undo = contextlib.ExitStack()
         if fresh and os.path.lexists(path / RESULTS):
             raise OperatorError(
                 f"{shown(str(path))} holds the results of another run already",
@@ -35,18 +37,40 @@ class Folder:
             )
         try:
             self._make()
+            if fresh:
+                self._claim()
             self._write("trial", _TRIAL, keep=False)
         except (OSError, ValueError) as error:
             self.leave()
+            self._undo.close()
             raise _unwritable(path, error) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._undo.close()
 
     def _make(self) -> None:
         missing = [each for each in (self.path, *self.path.parents) if not os.path.lexists(each)]
         for each in reversed(missing):
-            each.mkdir()
-            self._made.append(each)
+            # Another run may make it at this moment.
+            with contextlib.suppress(FileExistsError):
+                each.mkdir()
+                self._made.append(each)
         if not self.path.is_dir():
             raise NotADirectoryError(20, "it is no folder", str(self.path))
+
+    def _claim(self) -> None:
+        handle = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._undo.callback(os.close, handle)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise BlockingIOError(error.errno, "another run is about to write there") from None
+        except OSError:
+            # Not every file system has locks; then nobody is warned.
+            return
 
     def write(self, name: str, text: str) -> Path:
         """The whole of it, in place of what was there, or nothing."""

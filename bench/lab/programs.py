@@ -127,9 +127,11 @@ class Program:
             status: object = self.process.wait(2.0)
         except subprocess.TimeoutExpired:
             status = "none yet"
-        last = next((line for line in reversed(self.words()) if line.strip()), "without a word")
+        # What it logged, in JSON, is no word on its end.
+        words = [line.strip() for line in self.words() if line.strip() and line[0] != "{"]
+        last = words[-1] if words else "without a word"
         return LabFailedError(
-            f"{self.name} has ended in mid-run (status {status}: {last.strip()[:200]})",
+            f"{self.name} has ended in mid-run (status {status}: {last[:200]})",
             remedy="what was measured before stands; start again",
         )
 

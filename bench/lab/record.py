@@ -16,6 +16,7 @@ from tenuto.errors import OperatorError
 __all__ = [
     "FORMAT",
     "FRAME",
+    "MOST_FRAMES",
     "Drop",
     "Flow",
     "Machine",
@@ -25,6 +26,7 @@ __all__ = [
     "Setting",
     "Wave",
     "Wire",
+    "unreadable",
 ]
 
 FORMAT: Final = 1
@@ -32,9 +34,12 @@ FORMAT: Final = 1
 FRAME: Final = 0.020
 """Seconds of audio in a frame."""
 
+MOST_FRAMES: Final = 5_000_000
+"""Of all flows of a run: all of them are in memory, half a gigabyte."""
+
+_MOST_READ: Final = 2 * MOST_FRAMES
+"""At worst every wave was run twice."""
 _MOST_SECONDS: Final = 3600.0
-_MOST_FRAMES: Final = 10_000_000
-"""Twice what a run keeps: each of its waves may have been repeated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +184,11 @@ class Results:
         """Those of waves without a fault."""
         return tuple(flow for flow in self.flows if not self.waves[flow.wave].faults)
 
+    def void_profiles(self) -> tuple[str, ...]:
+        """Those that ran, but never in a wave that counts."""
+        counted = {wave.profile for wave in self.waves if not wave.faults}
+        return tuple(dict.fromkeys(w.profile for w in self.waves if w.profile not in counted))
+
     def to_json(self) -> str:
         """One line; delays to 10 us."""
         told = asdict(replace(self, flows=()))
@@ -195,16 +205,16 @@ class Results:
         try:
             told = json.loads(text)
         except (ValueError, RecursionError):
-            raise _bad(name, "it is no JSON") from None
+            raise unreadable(name, "it is no JSON") from None
         if not isinstance(told, dict) or "tenuto_lab" not in told:
-            raise _bad(name, "it holds no results of the lab")
+            raise unreadable(name, "it holds no results of the lab")
         if told.pop("tenuto_lab") != FORMAT:
-            raise _bad(name, f"its format is not {FORMAT}, which is all that is read here")
+            raise unreadable(name, f"its format is not {FORMAT}, which is all that is read here")
         try:
             results = read(cls, told)
             _check(results)
         except UnfitError as error:
-            raise _bad(name, str(error)) from None
+            raise unreadable(name, str(error)) from None
         return results
 
 
@@ -212,7 +222,8 @@ def _rounded(delays: tuple[float | None, ...]) -> list[float | None]:
     return [None if each is None else round(each, 5) for each in delays]
 
 
-def _bad(name: str, why: str) -> OperatorError:
+def unreadable(name: str, why: str) -> OperatorError:
+    """What is said of a file that holds no results."""
     return OperatorError(
         f"{name} cannot be read: {why}", remedy="give results.json of a run of tenuto lab"
     )
@@ -227,16 +238,19 @@ def _check(results: Results) -> None:
         )
     if setting.frame_size < 1:
         raise UnfitError(f"is {setting.frame_size}, less than 1", ".setting.frame_size")
+    due = round(setting.seconds / FRAME) + 1
     for place, flow in enumerate(results.flows):
-        _check_flow(flow, f".flows[{place}]", len(results.waves))
+        _check_flow(flow, f".flows[{place}]", len(results.waves), due)
     frames = len(results.flows) * setting.seconds / FRAME
-    if frames > _MOST_FRAMES:
-        raise UnfitError(f"hold {frames:,.0f} frames, of {_MOST_FRAMES:,} at most", ".flows")
+    if frames > _MOST_READ:
+        raise UnfitError(f"hold {frames:,.0f} frames, of {_MOST_READ:,} at most", ".flows")
 
 
-def _check_flow(flow: Flow, where: str, waves: int) -> None:
+def _check_flow(flow: Flow, where: str, waves: int, due: int) -> None:
     if not 0 <= flow.wave < waves:
         raise UnfitError(f"is {flow.wave}, and there are {waves} waves", f"{where}.wave")
+    if len(flow.delays) > due:
+        raise UnfitError(f"holds {len(flow.delays):,}, and {due:,} were due", f"{where}.delays")
     if any(delay is not None and delay < 0 for delay in flow.delays):
         raise UnfitError("holds one below 0: a frame before its time", f"{where}.delays")
     amounts = {

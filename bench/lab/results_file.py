@@ -7,9 +7,8 @@ import stat
 from pathlib import Path
 from typing import Final
 
-from bench.lab.record import Results
+from bench.lab.record import Results, unreadable
 from tenuto.cli.place import shown
-from tenuto.errors import OperatorError
 
 __all__ = ["LARGEST", "read_results"]
 
@@ -25,21 +24,15 @@ def read_results(path: Path) -> Results:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         with open(handle, "rb") as file:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise _bad(name, "it is no plain file")
+                raise unreadable(name, "it is no plain file")
             data = file.read(LARGEST + 1)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise _bad(name, why) from None
+        raise unreadable(name, why) from None
     if len(data) > LARGEST:
-        raise _bad(name, f"it is larger than {LARGEST >> 20} MiB")
+        raise unreadable(name, f"it is larger than {LARGEST >> 20} MiB")
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        raise _bad(name, f"it is no UTF-8 text (byte {error.start})") from None
+        raise unreadable(name, f"it is no UTF-8 text (byte {error.start})") from None
     return Results.from_json(text, name)
-
-
-def _bad(name: str, why: str) -> OperatorError:
-    return OperatorError(
-        f"{name} cannot be read: {why}", remedy="give results.json of a run of tenuto lab"
-    )

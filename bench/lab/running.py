@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final, Protocol
+from typing import Final
 
 from bench.lab.interruption import Interruption
 from bench.lab.plan import Pace, Plan, Task
@@ -16,31 +16,16 @@ from bench.lab.record import Machine, Results, Wave
 from bench.lab.setting import setting_of
 from bench.lab.slots import Slot, choose_driver
 from bench.lab.stage import Stage
+from bench.lab.telling import Telling
 from bench.lab.wave import Outcome, run_wave, warm_up
 
-__all__ = ["Judge", "Telling", "run"]
+__all__ = ["Judge", "run"]
 
 _LISTENERS_READY_WITHIN: Final = 60.0
 _ATTEMPTS: Final = 2
 
 Judge = Callable[[Machine], tuple[str, ...]]
 """Why the figures of a wave on such a machine do not count; nothing if they do."""
-
-
-class Telling(Protocol):
-    """Who watches."""
-
-    def stage(self, what: str) -> None:
-        """What is done now."""
-        ...
-
-    def progress(self, done: float, left: float) -> None:
-        """The share that is done, and the seconds left."""
-        ...
-
-    def note(self, line: str) -> None:
-        """Something to be seen afterwards, too."""
-        ...
 
 
 @dataclass(slots=True, kw_only=True)
@@ -80,7 +65,7 @@ class _Run:
         stage.wait()
         listeners = [slot.program for slot in slots]
         hear(listeners, self.interruption, _LISTENERS_READY_WITHIN)
-        self.say("a few frames over clear links, which do not count")
+        self.say("warming up over clear links")
         warm_up(stage, slots, self.interruption)
         hurried = [each.hurry() for each in (*stage.programs, *listeners)]
         stage.first = all(hurried)

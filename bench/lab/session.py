@@ -17,7 +17,7 @@ from bench.lab.folder import REPORT, RESULTS, Folder
 from bench.lab.interruption import Interruption
 from bench.lab.modes import choose
 from bench.lab.plan import Plan
-from bench.lab.record import Results
+from bench.lab.record import MOST_FRAMES, Results
 from bench.lab.results_file import read_results
 from bench.lab.running import run
 from bench.lab.telling import clock_time, telling
@@ -29,10 +29,10 @@ from netem.profile.errors import ProfileError
 from tenuto.cli.place import shown
 from tenuto.errors import OperatorError, TenutoError
 
-__all__ = ["MOST_FRAMES", "Report", "Request", "measure", "report_again"]
+__all__ = ["Report", "Request", "measure", "report_again"]
 
-MOST_FRAMES: Final = 5_000_000
-"""All of them are in memory: half a gigabyte."""
+_NOTHING_COUNTS: Final = 1
+"""The exit status where some profile has no figures."""
 
 _SIGNALLED: Final = 128
 """What a shell adds to a signal's number."""
@@ -60,8 +60,8 @@ def measure(request: Request) -> int:
     _refuse_endless(plan)
     with Interruption() as interruption:
         place = request.output or Path(f"lab-{datetime.now().astimezone():%Y%m%d-%H%M%S}")
-        folder = Folder(place, interruption, fresh=True)
-        return _Session(request, plan, given, interruption, folder).run()
+        with Folder(place, interruption, fresh=True) as folder:
+            return _Session(request, plan, given, interruption, folder).run()
 
 
 @dataclass(slots=True)
@@ -96,7 +96,12 @@ class _Session:
 
     def _status(self) -> int:
         number = self.interruption.number
-        return 0 if number is None else _SIGNALLED + number
+        if number is not None:
+            return _SIGNALLED + number
+        void = self.kept.void_profiles() if self.kept is not None else ()
+        if void:
+            _say(f"nothing counts on {', '.join(map(shown, void))}: the machine was too busy")
+        return _NOTHING_COUNTS if void else 0
 
     def _measure(self) -> None:
         with _explained():
@@ -152,9 +157,11 @@ class Report:
         try:
             with self.interruption.abandoned_by_second():
                 summary = report.summary(self.results, width)
-                # Printed first: it needs no disk.
-                click.echo(self.results.to_json() if as_json else summary)
-                written = self.folder.write(REPORT, report.page(self.results))
+                try:
+                    written = self.folder.write(REPORT, report.page(self.results))
+                finally:
+                    # It needs no disk; and who reads it may be gone, but not the report.
+                    click.echo(self.results.to_json() if as_json else summary)
         except Interrupted:
             results = shown(str(self.folder.path / RESULTS))
             _say(f"no report was written: `tenuto lab --from {results}` makes it")
@@ -165,15 +172,11 @@ class Report:
 def report_again(source: Path, output: Path | None, *, as_json: bool) -> int:
     """The same from results of before. Raises `TenutoError`."""
     results = read_results(source)
-    with Interruption() as interruption:
-        folder = Folder(output or source.parent, interruption, fresh=False)
-        try:
-            Report(results, folder, interruption).write(as_json=as_json)
-        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-            raise OperatorError(
-                f"{shown(str(source))} gives no report ({type(error).__name__}: {error})",
-                remedy="give results.json as tenuto lab has written it",
-            ) from None
+    with (
+        Interruption() as interruption,
+        Folder(output or source.parent, interruption, fresh=False) as folder,
+    ):
+        Report(results, folder, interruption).write(as_json=as_json)
         return 0 if interruption.number is None else _SIGNALLED + interruption.number
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -73,24 +73,33 @@ class Slot:
     def go(self, frames: int, patience: float, on: tuple[Profile, int] | None) -> None:
         """Over a link of this profile and seed, from its beginning on; None: over a clear one."""
         profile, seed = on or (self._clear, 0)
-        self.bed.restart(profile=profile, seed=seed)
+        with self._in_mid_run():
+            self.bed.restart(profile=profile, seed=seed)
         ask = Ask(frames=frames, ca=self._ca, patience=patience, options=self.mode.options)
         self.program.tell({"go": ask.as_json()})
 
     def take(self, told: dict[str, Any], heading: Heading) -> tuple[Flow, Record, BedTally]:
         """Of the answer `told`. Then the connection is closed, over a link that loses nothing."""
         record = Record.from_json(told)
-        drops, tally = self.bed.drops(), self.bed.tally()
+        with self._in_mid_run():
+            drops, tally = self.bed.drops(), self.bed.tally()
         self.let_go()
         return _flow(self.mode, heading, record, drops, tally), record, tally
 
     def let_go(self) -> None:
-        self.bed.restart(profile=self._clear, seed=0)
+        with self._in_mid_run():
+            self.bed.restart(profile=self._clear, seed=0)
         self.program.tell({"close": True})
 
     def check(self) -> None:
-        try:
+        with self._in_mid_run():
             self.bed.check()
+
+    @contextlib.contextmanager
+    def _in_mid_run(self) -> Iterator[None]:
+        """What befalls a link that was there is no fault of the operator's."""
+        try:
+            yield
         except ImpairmentError as error:
             raise LabFailedError(f"the link of {self.program.name} is gone: {error}") from None
 
@@ -118,12 +127,9 @@ def _flow(mode: Mode, heading: Heading, record: Record, drops: Drops, tally: Bed
 
 
 def _wire(way: WayTally) -> Wire:
-    return Wire(packets=way.offered, size=way.size, dropped=way.offered - _passed(way))
-
-
-def _passed(way: WayTally) -> int:
-    link = way.link
-    return link.offered - link.dropped
+    # What the gate held back never came to the link.
+    passed = way.link.offered - way.link.dropped
+    return Wire(packets=way.offered, size=way.size, dropped=way.offered - passed)
 
 
 def _drops(drops: Drops, start: float) -> tuple[Drop, ...]:

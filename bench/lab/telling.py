@@ -9,11 +9,12 @@ from typing import Protocol, Self
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn
+from rich.table import Column
 from rich.text import Text
 
 from tenuto.cli.place import shown
 
-__all__ = ["BarTelling", "LineTelling", "clock_time", "telling"]
+__all__ = ["BarTelling", "LineTelling", "Telling", "clock_time", "telling"]
 
 
 def clock_time(seconds: float) -> str:
@@ -27,10 +28,23 @@ def clock_time(seconds: float) -> str:
     return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
 
 
-class AnyTelling(Protocol):
-    def stage(self, what: str) -> None: ...
-    def progress(self, done: float, left: float) -> None: ...
-    def note(self, line: str) -> None: ...
+class Telling(Protocol):
+    """Who watches."""
+
+    def stage(self, what: str) -> None:
+        """What is done now."""
+        ...
+
+    def progress(self, done: float, left: float) -> None:
+        """The share that is done, and the seconds left."""
+        ...
+
+    def note(self, line: str) -> None:
+        """Something to be seen afterwards, too."""
+        ...
+
+
+class AnyTelling(Telling, Protocol):
     def __enter__(self) -> Self: ...
     def __exit__(
         self,
@@ -76,6 +90,10 @@ class LineTelling:
 
 
 class _Left(ProgressColumn):
+    def __init__(self) -> None:
+        # A bar that takes two lines cannot be drawn over.
+        super().__init__(Column(no_wrap=True))
+
     def render(self, task: Task) -> Text:
         left = task.fields.get("left")
         return Text("" if left is None else f"about {clock_time(left)} left")
@@ -126,4 +144,6 @@ class BarTelling:
 def telling() -> AnyTelling:
     """For standard error, as it is."""
     console = Console(stderr=True, highlight=False)
-    return BarTelling(console) if console.is_terminal else LineTelling(console)
+    # On a dumb terminal nothing can be drawn over.
+    drawn = console.is_terminal and not console.is_dumb_terminal
+    return BarTelling(console) if drawn else LineTelling(console)

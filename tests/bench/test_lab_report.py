@@ -160,6 +160,16 @@ def test_few_seeds_are_told_and_no_better_nor_worse() -> None:
     assert "(one seed)" in headline(EXTREMES["one seed"]())
 
 
+def test_the_headline_is_of_what_counts() -> None:
+    made = EXTREMES["three profiles"]()
+    first = made.setting.profiles[0].name
+    waves = tuple(
+        wave if wave.profile == first else replace(wave, faults=("too busy",))
+        for wave in made.waves
+    )
+    assert headline(replace(made, waves=waves)).startswith(f"On {first}, quic-stream left")
+
+
 def test_several_profiles_have_an_overview_with_links() -> None:
     text = page(EXTREMES["three profiles"]())
     assert headline(EXTREMES["three profiles"]()).startswith("Over 3 profiles, quic-stream left")

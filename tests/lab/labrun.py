@@ -70,6 +70,15 @@ class LabRun:
 
     out: str = ""
 
+    def completed(self) -> Results:
+        """All that it measured, to the end; its status says whether all of it counts."""
+        status, results = self.end(), self.results
+        assert results is not None, self.told
+        assert results.complete, self.told
+        # A busy machine is no fault of the lab's.
+        assert status == bool(results.void_profiles()), self.told
+        return results
+
     @property
     def results(self) -> Results | None:
         """Of the file, if there is one."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -98,19 +97,6 @@ def test_results_that_are_none(
     assert not (tmp_path / "report.html").exists()
 
 
-def test_results_that_make_no_report(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source = tmp_path / "results.json"
-    source.write_text(Results(setting=SETTING).to_json(), encoding="utf-8")
-    told = json.loads(source.read_text(encoding="utf-8"))
-    told["setting"]["modes"] = [{"name": 7, "summary": None, "reference": "no"}]
-    told["setting"]["seconds"] = "long"
-    told["flows"] = [{"mode": 7, "profile": [], "seed": 1, "wave": 8, "delays": ["a"]}]
-    source.write_text(json.dumps(told), encoding="utf-8")
-    assert "results.json" in refused(capsys, "--from", str(source))
-
-
 def test_a_pipe_is_not_waited_for(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert "it is no plain file" in refused(capsys, "--from", str(tmp_path / "pipe"))
@@ -145,6 +131,22 @@ class TestReport:
             assert "no report was written: `tenuto lab --from" in err
         else:
             assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_who_reads_the_output_may_be_gone_but_not_the_report(tmp_path: Path) -> None:
+    source = tmp_path / "results.json"
+    source.write_text(Results(setting=SETTING).to_json(), encoding="utf-8")
+    readable, written = os.pipe()
+    os.close(readable)
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.lab", "--from", str(source), "--json"],
+        stdout=written,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(written)
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert (tmp_path / "report.html").exists()
 
 
 @pytest.mark.parametrize("arguments", [["lab"], ["lab", "--help"], ["lab", "--quick", "x"]])

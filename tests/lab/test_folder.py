@@ -46,6 +46,14 @@ def test_another_runs_results_are_not_written_over(tmp_path: Path) -> None:
     folder(tmp_path, fresh=False)
 
 
+def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
+    with folder(tmp_path / "run"):
+        with pytest.raises(OperatorError, match="another run is about to write there"):
+            folder(tmp_path / "run")
+        folder(tmp_path / "run", fresh=False)
+    folder(tmp_path / "run")
+
+
 def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     for path in (tmp_path / "file", tmp_path / "file" / "below", tmp_path / "nul\0"):

@@ -72,4 +72,5 @@ def test_the_usage_of_this_process_grows() -> None:
         pass
     assert grown.rest == pytest.approx(grown.programs["me"], abs=0.02)
     assert grown.ours == pytest.approx(2 * grown.programs["me"], abs=0.02)
-    assert grown.total >= grown.busy
+    # Differences of large numbers: a hair is lost.
+    assert grown.total >= grown.busy - 1e-6

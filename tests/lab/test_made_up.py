@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from statistics import median
 
 from bench.lab.interruption import Interruption
 from bench.lab.modes import MODES, Mode
@@ -10,6 +11,7 @@ from bench.lab.plan import Plan
 from bench.lab.record import Results
 from bench.lab.running import run
 from netem.catalogue import Catalogue
+from tests.lab.made_up import LATE
 
 MADE_UP = Mode(
     name="made-up",
@@ -18,7 +20,8 @@ MADE_UP = Mode(
     options={"copies": 2},
     reference=True,
 )
-BROKEN = Mode(name="broken", summary="no such thing", listener="tests.lab.broken:listen")
+LATE_BY_HAND = Mode(name="late", summary="no network", listener="tests.lab.made_up:listen_late")
+FRAMES = 30
 
 
 @dataclass
@@ -36,38 +39,33 @@ class Told:
         self.notes.append(line)
 
 
-def measure(*modes: Mode, faults: tuple[str, ...] = ()) -> tuple[Results, list[str]]:
-    plan = Plan(modes=modes, profiles=(Catalogue().load("rtt80"),), seeds=1, seconds=1)
+def measure(*modes: Mode, seeds: int) -> tuple[Results, list[str]]:
+    profiles = (Catalogue().load("rtt80"),)
+    plan = Plan(modes=modes, profiles=profiles, seeds=seeds, seconds=FRAMES * 0.020)
     told = Told()
     kept: list[Results] = []
     with Interruption() as interruption:
-        run(plan, ("rtt80",), lambda machine: faults, interruption, told, kept.append)
+        run(plan, ("rtt80",), lambda machine: (), interruption, told, kept.append)
     return kept[-1], told.notes
 
 
 def test_a_made_up_mode_runs_beside_ours() -> None:
-    results, notes = measure(MODES["ref-streams"], MADE_UP)
+    results, notes = measure(MODES["ref-streams"], MADE_UP, LATE_BY_HAND, seeds=2)
     assert results.complete
-    assert [mode.name for mode in results.setting.modes] == ["ref-streams", "made-up"]
-    flow = next(flow for flow in results.flows if flow.mode == "made-up")
-    assert None not in flow.delays
-    assert flow.duplicates > 0
-    assert flow.down.size > 3 * 50 * 640
+    names = ["ref-streams", "made-up", "late"]
+    assert [mode.name for mode in results.setting.modes] == names
+    ran = sorted((flow.mode, flow.seed) for flow in results.flows)
+    assert ran == sorted((name, seed) for name in names for seed in (1, 2))
+    for flow in results.flows:
+        if flow.mode == "made-up":
+            assert None not in flow.delays
+            # A flow is over when the last frame is there, whatever copies of it are to come.
+            assert 2 * (FRAMES - 2) <= flow.duplicates <= 2 * FRAMES
+            assert flow.down.size > 3 * (FRAMES - 1) * 640
+        if flow.mode == "late":
+            assert [at for at, delay in enumerate(flow.delays) if delay is None] == [9, 19, 29]
+            delays = [delay for delay in flow.delays if delay is not None]
+            assert min(delays) >= LATE
+            assert median(delays) < LATE + 0.005
+            assert (flow.up.packets, flow.down.packets) == (0, 0)
     assert notes == []
-
-
-def test_a_wave_that_is_not_valid_is_repeated_once_and_said_to_be_so() -> None:
-    results, notes = measure(MADE_UP, faults=("the moon is full",))
-    assert results.complete
-    assert [(wave.attempt, wave.faults) for wave in results.waves] == [
-        (1, ("the moon is full",)),
-        (2, ("the moon is full",)),
-    ]
-    assert [flow.wave for flow in results.flows] == [0, 1]
-    assert results.valid_flows() == ()
-    assert notes == [
-        "not valid: the moon is full",
-        "this wave is run once more",
-        "not valid: the moon is full",
-        "twice so: its figures do not count",
-    ]

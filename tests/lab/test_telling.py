@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from bench.lab.telling import BarTelling, LineTelling, clock_time
+from bench.lab.telling import BarTelling, LineTelling, clock_time, telling
 
 
 @pytest.mark.parametrize(
@@ -52,13 +52,24 @@ def test_on_a_terminal_a_bar_shows_the_time_left() -> None:
     assert "not valid: too busy\n" in told
 
 
+@pytest.mark.parametrize(
+    ("terminal", "kind"), [("xterm", BarTelling), ("dumb", LineTelling)], ids=["xterm", "dumb"]
+)
+def test_on_a_dumb_terminal_nothing_is_drawn_over(
+    terminal: str, kind: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", terminal)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert type(telling()) is kind
+
+
 def test_where_nobody_listens_nothing_is_lost() -> None:
     class Gone(io.StringIO):
         def write(self, text: str) -> int:
             raise OSError(5, "Input/output error")
 
-    for telling in (LineTelling(Console(file=Gone())), BarTelling(Console(file=Gone()))):
-        with telling:
-            telling.stage("wave 1 of 1")
-            telling.progress(0.5, 1.0)
-            telling.note("a word")
+    for deaf in (LineTelling(Console(file=Gone())), BarTelling(Console(file=Gone()))):
+        with deaf:
+            deaf.stage("wave 1 of 1")
+            deaf.progress(0.5, 1.0)
+            deaf.note("a word")

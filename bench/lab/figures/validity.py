@@ -17,6 +17,15 @@ class Limit(NamedTuple):
     unit: str
     """`ms`, `%` or what is counted."""
 
+    def told(self, value: float) -> str:
+        match self.unit:
+            case "ms":
+                return f"{1000 * value:.1f} ms"
+            case "%":
+                return f"{100 * value:.0f} %"
+            case _:
+                return f"{value:,.0f}"
+
 
 LIMITS: Final = (
     Limit("emulator late, 99th percentile", lambda each: each.emulator_p99, 0.001, "ms"),
@@ -37,8 +46,8 @@ LIMITS: Final = (
 def faults(machine: Machine) -> tuple[str, ...]:
     """Why the figures of its wave do not count, with value and limit; empty if they do."""
     return tuple(
-        f"{limit.what}: {_told(value, limit.unit)}{_whose(limit, machine)},"
-        f" the limit is {_told(limit.most, limit.unit)}"
+        f"{limit.what}: {limit.told(value)}{_whose(limit, machine)},"
+        f" the limit is {limit.told(limit.most)}"
         for limit in LIMITS
         # The other way round, what is not a number would pass.
         if not (value := limit.of(machine)) <= limit.most
@@ -48,13 +57,3 @@ def faults(machine: Machine) -> tuple[str, ...]:
 def _whose(limit: Limit, machine: Machine) -> str:
     named = limit.what.startswith("busiest") and machine.busiest_name
     return f" ({machine.busiest_name})" if named else ""
-
-
-def _told(value: float, unit: str) -> str:
-    match unit:
-        case "ms":
-            return f"{1000 * value:.1f} ms"
-        case "%":
-            return f"{100 * value:.0f} %"
-        case _:
-            return f"{value:,.0f}"

@@ -50,8 +50,8 @@ def machine(results: Results) -> str:
     rows = []
     for limit in LIMITS:
         values = [limit.of(each) for each in counted]
-        worst = _limited(max(values), limit.unit) if values else "–"
-        rows.append([worst, _limited(limit.most, limit.unit)])
+        worst = limit.told(max(values)) if values else "–"
+        rows.append([worst, limit.told(limit.most)])
     names = [(limit.what, True) for limit in LIMITS]
     told = "The worst link of each wave; one figure above its limit, and the wave is void."
     unscheduled = sorted(
@@ -74,22 +74,12 @@ def _each(results: Results) -> str:
     heads = ["seeds", "attempt", "counts", *(safe(limit.what) for limit in LIMITS)]
     rows = []
     for wave in results.waves:
-        figures = [_limited(limit.of(wave.machine), limit.unit) for limit in LIMITS]
+        figures = [limit.told(limit.of(wave.machine)) for limit in LIMITS]
         seeds = safe(", ".join(map(str, wave.seeds)))
         rows.append([seeds, f"{wave.attempt}", "<b>no</b>" if wave.faults else "yes", *figures])
     names = [(wave.profile, True) for wave in results.waves]
     table = framed("Waves", "", heads, names, rows, first="profile", style="tight")
     return f"<details><summary>Wave by wave</summary>{table}</details>"
-
-
-def _limited(value: float, unit: str) -> str:
-    match unit:
-        case "ms":
-            return f"{1000 * value:.1f} ms"
-        case "%":
-            return f"{100 * value:.0f} %"
-        case _:
-            return f"{value:,.0f}"
 
 
 def modes(results: Results) -> str:

@@ -28,7 +28,8 @@ def summary(results: Results, width: int) -> str:
     if len(body) > room:
         hidden = len(body) - room + 1
         body = [*body[: room - 1], f"and {hidden} more, in the report"]
-    return "\n".join([*head, "", *body, *([""] if tail else []), *tail])
+    parts = [part for part in (head, body, tail) if part]
+    return "\n\n".join("\n".join(part) for part in parts)
 
 
 def _tail(results: Results, width: int) -> list[str]:

@@ -47,6 +47,8 @@ def headline(tables: Sequence[ProfileTable]) -> str:
     measured = [table for table in tables if table.modes]
     if not measured:
         return "Nothing was measured that counts."
+    if len(measured) == 1:
+        return finding(measured[0])
     ordered = sorted(measured, key=_of_baseline)
     low, high = ordered[0], ordered[-1]
     names = {table.baseline for table in measured}
