@@ -6,13 +6,10 @@ import json
 import os
 import signal
 import socket
-import ssl
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,7 +17,8 @@ from typing import Any
 import pytest
 
 from bench.process import ServerProcess
-from tenuto.tls import DevCertificates, DevPair
+from tenuto.tls import DevCertificates
+from tests.support.stranger import answer, stranger
 
 Serve = Callable[..., ServerProcess]
 
@@ -92,33 +90,6 @@ def test_a_ca_that_is_not_the_servers(server_process: Serve, tmp_path: Path) -> 
     assert document["handshakes"]["quic"]["succeeded"] == 3
 
 
-@contextmanager
-def stranger(pair: DevPair, date: datetime) -> Iterator[int]:
-    """A server of HTTP/1.1 that knows no path, and the time that it takes for now; its port."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(pair.current.chain_path, pair.current.key_path)
-    head = f"HTTP/1.1 404 No\r\nDate: {date:%a, %d %b %Y %H:%M:%S GMT}\r\nContent-Length: 0\r\n\r\n"
-
-    def serve(listening: socket.socket) -> None:
-        while True:
-            try:
-                plain, _ = listening.accept()
-            except OSError:
-                return
-            with plain, suppress(OSError), context.wrap_socket(plain, server_side=True) as peer:
-                if peer.recv(1000):
-                    peer.sendall(head.encode())
-
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        thread = threading.Thread(target=serve, args=(listening,))
-        thread.start()
-        try:
-            yield listening.getsockname()[1]
-        finally:
-            listening.shutdown(socket.SHUT_RDWR)
-            thread.join()
-
-
 @pytest.mark.parametrize(
     ("theirs", "state", "code"),
     [
@@ -131,7 +102,8 @@ def test_a_certificate_out_of_its_time(
 ) -> None:
     now = datetime.now(UTC)
     pair = DevCertificates(tmp_path / "old").ensure(now - timedelta(days=60))
-    with stranger(pair, now + theirs) as port:
+    date = f"{now + theirs:%a, %d %b %Y %H:%M:%S GMT}"
+    with stranger(pair, answer(404, b"", date=date)) as port:
         done = doctor(f"127.0.0.1:{port}", "--ca", pair.ca.chain_path, "--quick", "--json")
     document = told(done)
     assert document["status"] == 2
