@@ -18,6 +18,10 @@ _SHORT = 30.0
 """Seconds of silence that a binding should survive at the very least."""
 
 
+_SILENCE = ("timeout", "refused", "unreachable")
+"""Kinds of failure where nothing of QUIC came back."""
+
+
 def handshake_findings(evidence: Evidence) -> list[Finding]:
     tcp = [h for h in evidence.handshakes if h.transport == "tcp"]
     quic = [h for h in evidence.handshakes if h.transport == "quic"]
@@ -72,12 +76,12 @@ def _quic(tried: list[Handshake], evidence: Evidence) -> list[Finding]:
         ask = "If the server is yours, trust its CA: --ca certs/dev/ca.pem."
         return [Finding(Code.CERTIFICATE_UNTRUSTED, Weight.YOURS, says, ask)]
     reach = reach_of(evidence)
+    if reach is not None and reach.udp in SILENT and tried[-1].kind in _SILENCE:
+        return []  # That is said already.
     passes = reach is not None and reach.udp is Udp.OPEN
     says = f"QUIC does not connect{', though UDP passes' if passes else ''}: {tried[-1].failure}."
     if passes and tried[-1].kind == "timeout":
         says += " Packets as large as QUIC's may not pass towards this machine."
-    if reach is not None and reach.udp in SILENT:
-        return []  # That is said already.
     weight = Weight.BAD if passes else Weight.NOTE
     return [Finding(Code.QUIC_FAILS, weight, says)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -215,7 +216,7 @@ def test_what_icmp_tells_is_not_believed_blindly() -> None:
 def test_a_search_in_an_outage_finds_nothing_and_ends() -> None:
     ledger = Ledger()
     rounds = 0
-    while (train := next_mtu(ledger, BASE, 0.5)) is not None:
+    while (train := next_mtu(ledger, BASE, 0.3)) is not None:
         ledger = ledger.and_then(fly(train, lambda order: False))
         rounds += 1
     assert rounds == 12
@@ -232,3 +233,15 @@ def test_where_much_is_lost_more_is_sent() -> None:
     assert most is not None
     assert len(few.orders) == 12
     assert len(few.orders) < len(many.orders) < len(most.orders) < 200
+
+
+def test_a_search_where_most_is_lost_is_bounded_in_bytes() -> None:
+    rng = random.Random(7)
+    ledger, begin = Ledger(), 0.0
+    while (train := next_mtu(ledger, BASE, 0.9)) is not None:
+        ledger = ledger.and_then(
+            fly(train, lambda order: order.size <= 1300 and rng.random() < 0.1, begin)
+        )
+        begin += 10.0
+    assert 600 < len(ledger.probes) < 900
+    assert sum(probe.size for probe in ledger.probes) < 1.3e6

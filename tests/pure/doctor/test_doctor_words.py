@@ -226,6 +226,10 @@ def test_a_failed_quic_is_not_told_twice_where_nothing_passes() -> None:
     failed = Handshake("quic", failure="no answer within 5 s", kind="timeout")
     evidence = replace(blocked(), handshakes=(TCP, failed))
     assert Code.QUIC_FAILS not in codes(evidence)
+    speaks = Handshake("quic", failure="it speaks QUIC, but not HTTP/3", kind="protocol")
+    assert Code.QUIC_FAILS in codes(replace(evidence, handshakes=(TCP, speaks)))
+    passes = replace(WELL, handshakes=(TCP, failed), carried=())
+    assert "may not pass towards this machine" in said(passes, Code.QUIC_FAILS)
 
 
 def test_whoever_rejects_may_be_unnamed() -> None:
