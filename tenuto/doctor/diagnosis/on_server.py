@@ -43,7 +43,7 @@ def certificate_findings(evidence: Evidence) -> list[Finding]:
             return [Finding(Code.CERTIFICATE_EXPIRED, Weight.YOURS, says, ask)]
         case Validity.UNTRUSTED:
             says = f"The certificate (by {seen.issuer}) is not trusted here: {seen.refusal}."
-            proxy = f"If {seen.issuer} is no issuer of its, a proxy in the way shows its own."
+            proxy = f"If {seen.issuer} did not issue it for this server, a proxy in the way did."
             ask = f"{_upper(seen.remedy)} {proxy}".strip()
             return [Finding(Code.CERTIFICATE_UNTRUSTED, Weight.YOURS, says, ask)]
         case Validity.SKEWED:

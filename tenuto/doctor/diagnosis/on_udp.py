@@ -184,7 +184,7 @@ def _hindered(reach: Reach, evidence: Evidence) -> Finding:
         Udp.FIRST_PACKET: f"Let {where} pass for as long as a flow lasts, both ways.",
         Udp.SMALL: f"Let packets of {least_packet(evidence)} bytes and more pass, better of 1,500: "
         f"raise the MTU of the tunnel.",
-        Udp.FOREIGN: f"Find out what answers at {where}, and have it let QUIC through.",
+        Udp.FOREIGN: f"Find out what answers on {port} there, and have it let QUIC through.",
     }.get(reach.udp, f"Let {where} pass, both ways.")
     return Finding(_CODES[reach.udp], Weight.BAD, f"{says} {beside}".strip(), ask)
 

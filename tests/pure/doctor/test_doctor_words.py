@@ -625,7 +625,9 @@ def test_a_certificate_and_two_clocks(
 def test_what_only_the_user_can_set_right_is_asked_first() -> None:
     certificate = replace(CERTIFICATE, trusted=False, refusal="no", remedy="trust it")
     asks = diagnose(replace(blocked(), certificate=certificate)).asks
-    assert asks[0] == "Trust it. If Some CA is no issuer of its, a proxy in the way shows its own."
+    assert (
+        asks[0] == "Trust it. If Some CA did not issue it for this server, a proxy in the way did."
+    )
     assert "What to ask for:\n  - Trust it." in as_text(
         replace(blocked(), certificate=certificate), NOW, "1"
     )
