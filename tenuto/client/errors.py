@@ -42,14 +42,23 @@ class Failure:
 class LegError(Exception):
     """A leg cannot go on; `reason` is a clause that fits behind "quic: ".
 
-    `code` is the server's, where it reset the stream with one of ours.
+    `code` is the server's, where it reset the stream with one of ours; `remedy` is what to do
+    about a certificate that is not trusted.
     """
 
-    def __init__(self, kind: FailureKind, reason: str, code: ErrorCode | None = None) -> None:
+    def __init__(
+        self,
+        kind: FailureKind,
+        reason: str,
+        code: ErrorCode | None = None,
+        *,
+        remedy: str = "",
+    ) -> None:
         super().__init__(reason)
         self.kind = kind
         self.reason = reason
         self.code = code
+        self.remedy = remedy
 
 
 class ConnectError(TenutoError):

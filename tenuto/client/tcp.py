@@ -194,7 +194,9 @@ def _explain(error: OSError, address: Address) -> LegError:
     if isinstance(error, ssl.SSLCertVerificationError):
         refusal = explain_verification(error, datetime.now(UTC))
         return LegError(
-            FailureKind.UNTRUSTED, f"the certificate of {address} is not trusted ({refusal.reason})"
+            FailureKind.UNTRUSTED,
+            f"the certificate of {address} is not trusted ({refusal.reason})",
+            remedy=refusal.remedy,
         )
     if isinstance(error, ssl.SSLError):
         reason = f"{address} does not speak TLS 1.3 ({error.reason or error})"

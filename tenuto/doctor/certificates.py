@@ -9,20 +9,18 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 from tenuto.client.errors import FailureKind
-from tenuto.doctor.diagnosis.evidence import CertificateSeen
+from tenuto.doctor.diagnosis.evidence import CertificateSeen, Handshake
 from tenuto.doctor.exchange import Look
 
 __all__ = ["certificate_seen", "untrusted"]
-
-_REMEDY = "if the server is yours, trust its CA: --ca certs/dev/ca.pem"
 
 
 def untrusted(look: Look) -> bool:
     return look.handshake.kind == FailureKind.UNTRUSTED.value
 
 
-def certificate_seen(look: Look, refusal: str) -> CertificateSeen | None:
-    """`refusal` is why it was not trusted, empty where it was; None where there is none to see."""
+def certificate_seen(look: Look, refused: Handshake | None) -> CertificateSeen | None:
+    """`refused` is the attempt that did not trust it; None where there is none to see."""
     if look.certificate is None:
         return None
     try:
@@ -34,9 +32,9 @@ def certificate_seen(look: Look, refusal: str) -> CertificateSeen | None:
         not_after=certificate.not_valid_after_utc.timestamp(),
         issuer=_issuer(certificate),
         now=time(),
-        trusted=not refusal,
-        refusal=refusal,
-        remedy=_REMEDY if refusal else "",
+        trusted=refused is None,
+        refusal=refused.failure if refused else "",
+        remedy=refused.remedy if refused else "",
         server_date=look.date,
     )
 

@@ -13,10 +13,9 @@ from tenuto.doctor.certificates import certificate_seen, untrusted
 from tenuto.doctor.diagnosis.evidence import Carried, Evidence, Seen, ServerSeen, Silence, Transport
 from tenuto.doctor.diagnosis.mtu import next_mtu
 from tenuto.doctor.diagnosis.nat import silences_up_to, translated
-from tenuto.doctor.diagnosis.on_path import least_packet
-from tenuto.doctor.diagnosis.on_udp import KEEPS_PACE, best_carried, reach_of
+from tenuto.doctor.diagnosis.on_udp import KEEPS_PACE, best_carried, least_packet, reach_of
 from tenuto.doctor.diagnosis.reach import Reach, Udp, next_reach
-from tenuto.doctor.exchange import NEED, Look, carry, look_quic, look_tcp, see
+from tenuto.doctor.exchange import NEED, Look, carry, look_quic, look_tcp, outside, see
 from tenuto.doctor.nat import watch_nat
 from tenuto.doctor.probing import Probing, udp_socket
 
@@ -35,7 +34,8 @@ _HANDSHAKES = 3
 _VOICE, _QUICK_VOICE = 2.5, 1.0
 _TONE = "/v1/speak?source=tone&seconds=6&level=0.1&lead=0.2&chunk=1"
 
-_SILENT = (Udp.BLOCKED, Udp.REJECTED, Udp.PROHIBITED, Udp.UNREACHABLE)
+_PADDING = 1280
+"""Makes a request larger than QUIC's least packet, and still one packet of Ethernet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +97,14 @@ class Examination:
         reach = reach_of(self.evidence)
         assert reach is not None
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._ask_more())
+            group.create_task(self._ask_more(reach))
             group.create_task(self._quic(reach))
-        if reach.udp is Udp.OPEN:
-            await self._mtu(reach)
+        reach = reach_of(self.evidence) or reach
         await self._voice(reach)
+        # A voice tells a throttle from a slow line.
+        reach = reach_of(self.evidence) or reach
+        if reach.udp is Udp.OPEN and reach.answered:
+            await self._mtu(reach)
         try:
             await self._nat(reach)
         except* OSError as errors:
@@ -141,18 +144,18 @@ class Examination:
         assert look is not None
         others = tuple(str(other) for other in addresses if other is not self._address)
         self._note(address=str(self._address), others=others)
-        refusal = ""
+        refused = None
         if untrusted(look):
-            refusal = look.handshake.failure
+            refused = look.handshake
             self._trust = Trust(insecure=True)
             look = await look_tcp(self._here, self._target, self._trust, "/v1/address")
         self._note(
             handshakes=(look.handshake,),
-            certificate=certificate_seen(look, refusal),
+            certificate=certificate_seen(look, refused),
             server=_server(look),
         )
 
-    async def _ask_more(self) -> None:
+    async def _ask_more(self, reach: Reach) -> None:
         if not self._tcp_is_ready:
             return
         for path in ("/v1/transport", "/healthz")[: _HANDSHAKES - 1]:
@@ -164,9 +167,25 @@ class Examination:
                 server = replace(
                     server,
                     offers_quic=quic if isinstance(quic, bool) else None,
-                    quic_port=port if isinstance(port, int) else None,
+                    quic_port=port if type(port) is int and 0 < port < 65536 else None,
                 )
                 self._note(server=server)
+        if reach.udp is Udp.BLOCKED:
+            await self._ask_at_length()
+
+    async def _ask_at_length(self) -> None:
+        """Is it UDP that is blocked, or every packet as large as QUIC's?"""
+        for _ in range(2):
+            look = await look_tcp(
+                self._here, self._target, self._trust, "/healthz", padding=_PADDING
+            )
+            if look.status or look.handshake.secured is None:
+                return
+            # The same without it, so that it is not the server that is gone.
+            look = await look_tcp(self._here, self._target, self._trust, "/healthz")
+            if not look.status:
+                return
+        self._note(large_hangs=True)
 
     @property
     def _here(self) -> Address:
@@ -196,8 +215,8 @@ class Examination:
             self._note(**{self._probed: self._probing.ledger})
 
     async def _quic(self, reach: Reach) -> None:
-        if reach.udp in _SILENT:
-            return
+        # Even where no probe was answered: a firewall may know the versions of QUIC, and drop
+        # what is of none.
         self._on_step("QUIC", 0.5)
         tries = _HANDSHAKES if reach.udp is Udp.OPEN else 1
         for _ in range(tries):
@@ -227,7 +246,7 @@ class Examination:
         need = NEED if tenuto else 0.0
         if not tenuto and path == "/":
             return
-        if reach.udp is Udp.OPEN and self._quic_is_ready:
+        if reach.udp in (Udp.OPEN, Udp.THROTTLED) and self._quic_is_ready:
             await self._carry("quic", path, need, seconds)
         if self._tcp_is_ready:
             await self._carry("tcp", path, need, seconds)
@@ -252,7 +271,7 @@ class Examination:
         if server is None or not server.is_tenuto:
             return
         if reach.udp is not Udp.OPEN or not self._quic_is_ready:
-            self._skip("NAT was not examined: that takes QUIC.")
+            self._skip("NAT was not examined: that takes a QUIC that works.")
             return
         self._on_step("NAT", 0.2)
         with udp_socket(self._here) as local:
@@ -286,8 +305,7 @@ def _server(look: Look) -> ServerSeen | None:
     """What `/v1/address` says of the one who answered it."""
     if look.handshake.secured is None:
         return None
-    facts = look.facts or {}
-    if isinstance(facts.get("port"), int) and facts.get("transport") in ("quic", "tcp"):
+    if outside(look.facts) is not None:
         return ServerSeen(is_tenuto=True)
     why = look.why or f"GET /v1/address: {look.status}"
     return ServerSeen(is_tenuto=False, why_not=why)

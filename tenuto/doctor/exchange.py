@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
+from ipaddress import ip_address
 from typing import Any
 
 from tenuto import __version__
@@ -22,7 +23,7 @@ from tenuto.media import FRAME_DURATION, AudioFormat
 from tenuto.session import LIVE_LEAD
 from tenuto.wire import MEDIA_TYPE, VERSION
 
-__all__ = ["Look", "carry", "look_quic", "look_tcp", "see"]
+__all__ = ["Look", "carry", "look_quic", "look_tcp", "outside", "see"]
 
 _CONNECT_WITHIN = 5.0
 _SECURE_WITHIN = 5.0
@@ -53,10 +54,14 @@ class Look:
     """Why there is no answer, in spite of the handshake."""
 
 
-async def look_tcp(address: Address, target: Target, trust: Trust, path: str) -> Look:
-    """TCP, then TLS, then one GET."""
+async def look_tcp(
+    address: Address, target: Target, trust: Trust, path: str, *, padding: int = 0
+) -> Look:
+    """TCP, then TLS, then one GET, larger by `padding` bytes."""
     handshake, leg = await _shake_tcp(address, target, trust)
-    return Look(handshake) if leg is None else await _ask(leg, handshake, target, path)
+    if leg is None:
+        return Look(handshake)
+    return await _ask(leg, handshake, _request(target, path, padding))
 
 
 async def look_quic(
@@ -69,7 +74,7 @@ async def look_quic(
 ) -> Look:
     """QUIC, then one GET; from the port of `local`, where one is given."""
     handshake, leg = await _shake_quic(address, target, trust, local)
-    return Look(handshake) if leg is None else await _ask(leg, handshake, target, path)
+    return Look(handshake) if leg is None else await _ask(leg, handshake, _request(target, path))
 
 
 async def see(
@@ -79,11 +84,29 @@ async def see(
     loop = asyncio.get_running_loop()
     for _ in range(tries):
         look = await look_quic(address, target, trust, "/v1/address", local=local)
-        if look.facts is not None and isinstance(look.facts.get("port"), int):
+        if (there := outside(look.facts)) is not None:
             name = local.getsockname()
-            seen = str(look.facts.get("address", ""))
-            return Seen(loop.time(), name[0], name[1], seen, look.facts["port"])
+            return Seen(loop.time(), _plain(name[0]), name[1], *there)
     return None
+
+
+def outside(facts: Mapping[str, Any] | None) -> tuple[str, int] | None:
+    """Our address and port as `/v1/address` tells them; None for whatever else that is."""
+    facts = facts or {}
+    address, port = facts.get("address"), facts.get("port")
+    if facts.get("transport") not in ("quic", "tcp") or not isinstance(address, str):
+        return None
+    if type(port) is not int or not 0 < port < 65536:
+        return None
+    with suppress(ValueError):
+        return _plain(address), port
+    return None
+
+
+def _plain(address: str) -> str:
+    """As it is compared: without a scope, which means something on one machine only."""
+    there = ip_address(address.partition("%")[0])
+    return str((there.version == 6 and there.ipv4_mapped) or there)
 
 
 async def carry(
@@ -151,7 +174,7 @@ async def _shake_tcp(
         within = _CONNECT_WITHIN if handshake.connected is None else _SECURE_WITHIN
         return _failed(handshake, FailureKind.TIMEOUT, f"no answer within {within:g} s"), None
     except LegError as error:
-        return _failed(handshake, error.kind, error.reason), None
+        return replace(_failed(handshake, error.kind, error.reason), remedy=error.remedy), None
     return replace(handshake, secured=loop.time() - started), leg
 
 
@@ -184,11 +207,11 @@ def _failed(handshake: Handshake, kind: FailureKind, reason: str) -> Handshake:
     return replace(handshake, failure=reason, kind=kind.value)
 
 
-async def _ask(leg: TcpLeg | QuicLeg, handshake: Handshake, target: Target, path: str) -> Look:
+async def _ask(leg: TcpLeg | QuicLeg, handshake: Handshake, request: Request) -> Look:
     certificate = leg.certificate if isinstance(leg, TcpLeg) else None
     try:
         async with asyncio.timeout(_ANSWER_WITHIN):
-            response = await leg.request(_request(target, path))
+            response = await leg.request(request)
             body = await _body(leg)
     except TimeoutError:
         return Look(handshake, certificate=certificate, why=f"silent for {_ANSWER_WITHIN:g} s")
@@ -207,18 +230,20 @@ async def _body(leg: Leg) -> bytes:
     return body
 
 
-def _request(target: Target, path: str) -> Request:
-    headers = (
+def _request(target: Target, path: str, padding: int = 0) -> Request:
+    headers: tuple[tuple[str, str], ...] = (
         ("accept", f"{MEDIA_TYPE}; v={VERSION}, application/json, */*;q=0.1"),
         ("user-agent", f"tenuto-doctor/{__version__}"),
     )
+    if padding:
+        headers = (*headers, ("x-padding", "0" * padding))
     return Request("GET", target.authority, path, headers)
 
 
 def _facts(response: Response, body: bytes) -> dict[str, Any] | None:
     if response.status != 200:
         return None
-    with suppress(ValueError):
+    with suppress(ValueError, RecursionError):
         facts = json.loads(body)
         if isinstance(facts, dict):
             return facts
@@ -226,7 +251,7 @@ def _facts(response: Response, body: bytes) -> dict[str, Any] | None:
 
 
 def _date(response: Response) -> float | None:
-    with suppress(ValueError):
+    with suppress(ValueError, OverflowError):
         date = parsedate_to_datetime(response.headers.get("date", ""))
         return date.timestamp() if date.tzinfo is not None else None
     return None

@@ -20,12 +20,16 @@ _APART = 0.2
 """Seconds between the beginnings of two flows, for the sake of slow lines."""
 
 _STEADY = 12.0
-"""Seconds for which one flow is kept busy and watched."""
+"""Seconds for which one flow is kept busy and closely watched."""
 
 _BEAT = 0.5
 """Seconds between its packets."""
 
 _LOOK_EVERY = 3.0
+
+_SELDOM = 10.0
+"""Seconds between looks, and a fifth of it between packets, beside the silences after that: what
+moves it then was no silence's doing."""
 
 
 async def watch_nat(
@@ -40,7 +44,7 @@ async def watch_nat(
     """All silences side by side, so that it lasts as long as the longest; tells as it goes."""
     waits = silences_up_to(limit)
     async with asyncio.TaskGroup() as group:
-        group.create_task(_busy(address, target, trust, min(limit, _STEADY), on_seen))
+        group.create_task(_busy(address, target, trust, max(waits, default=0.0), on_seen))
         for place, wait in enumerate(waits, 1):
             flow = _silent(address, target, trust, wait, place * _APART, on_silence)
             group.create_task(flow)
@@ -70,7 +74,8 @@ async def _busy(
     on_seen: Callable[[Seen], None],
 ) -> None:
     loop = asyncio.get_running_loop()
-    until = loop.time() + seconds
+    began = loop.time()
+    until = began + seconds
     nonce, number = os.urandom(4), 0
     with udp_socket(address) as local:
         while True:
@@ -79,9 +84,11 @@ async def _busy(
                 on_seen(seen)
             if loop.time() >= until:
                 return
-            look = min(until, loop.time() + _LOOK_EVERY)
+            close = loop.time() < began + _STEADY
+            look = min(until, loop.time() + (_LOOK_EVERY if close else _SELDOM))
+            beat = _BEAT if close else _SELDOM / 5
             while loop.time() < look:
                 number = (number + 1) % 65536
                 with suppress(OSError):
                     local.send(version_probe(ProbeId(nonce, 0, number), 1200))
-                await asyncio.sleep(min(_BEAT, max(0.0, look - loop.time())))
+                await asyncio.sleep(min(beat, max(0.0, look - loop.time())))

@@ -58,12 +58,13 @@ class Probing:
         self._probes: list[Probe] = []
         self._places: dict[tuple[int, int], int] = {}
         self._icmp: list[Icmp] = []
+        self._strange = 0
         self._done = Ledger()
 
     @property
     def ledger(self) -> Ledger:
         """Also while a train is under way, or after it was cancelled."""
-        return self._done.and_then(Ledger(tuple(self._probes), tuple(self._icmp)))
+        return self._done.and_then(Ledger(tuple(self._probes), tuple(self._icmp), self._strange))
 
     async def examine(self, decide: Callable[[Ledger], Train | None]) -> Ledger:
         """Send the trains that `decide` asks for, until it asks for no more."""
@@ -71,7 +72,7 @@ class Probing:
             while (train := decide(self._done)) is not None:
                 await self._fly(train)
                 self._done = self.ledger
-                self._probes, self._places, self._icmp = [], {}, []
+                self._probes, self._places, self._icmp, self._strange = [], {}, [], 0
         finally:
             self._close()
         return self._done
@@ -152,7 +153,10 @@ class Probing:
 
     def _answered(self, data: bytes) -> None:
         answer = read_answer(data, self._nonce)
-        place = None if answer is None else self._places.get((answer.flow, answer.number))
+        if answer is None:
+            self._strange += 1
+            return
+        place = self._places.get((answer.flow, answer.number))
         if place is not None and self._probes[place].answered is None:
             self._probes[place] = replace(self._probes[place], answered=self._loop.time())
 

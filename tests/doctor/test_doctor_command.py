@@ -6,13 +6,11 @@ import json
 import os
 import signal
 import socket
-import ssl
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,9 @@ from typing import Any
 import pytest
 
 from bench.process import ServerProcess
+from tenuto.cli.main import cli
 from tenuto.tls import DevCertificates, DevPair
+from tests.support.stranger import answer, stranger
 
 Serve = Callable[..., ServerProcess]
 
@@ -44,12 +44,36 @@ def told(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     return document
 
 
-@pytest.mark.parametrize("host", ["https://localhost", "[::1]"])
-def test_a_network_with_nothing_wrong(server_process: Serve, ca_file: Path, host: str) -> None:
-    if host == "[::1]" and not Path("/proc/net/if_inet6").exists():
+SIX = "[::1]"
+Runs = dict[str, subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def runs(dev_pair: DevPair, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
+    """Several of one server side by side, for they mostly wait; by what is examined."""
+    ca = dev_pair.ca.chain_path
+    folder = tmp_path_factory.mktemp("other")
+    other = DevCertificates(folder / "dev").ensure(datetime.now(UTC)).ca.chain_path
+    server = ServerProcess(ca.parent)
+    commands = {
+        "name": (f"https://localhost:{server.port}", "--ca", ca, "--json"),
+        SIX: (f"{SIX}:{server.port}", "--ca", ca, "--json"),
+        "text": (f"localhost:{server.port}", "--ca", ca),
+        "other": (f"127.0.0.1:{server.port}", "--ca", other, "--json"),
+    }
+    try:
+        with ThreadPoolExecutor(len(commands)) as pool:
+            done = pool.map(lambda given: doctor(*given, "--quick"), commands.values())
+            yield dict(zip(commands, done, strict=True))
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize("host", ["name", SIX])
+def test_a_network_with_nothing_wrong(runs: Runs, host: str) -> None:
+    if host == SIX and not Path("/proc/net/if_inet6").exists():
         pytest.skip("no IPv6 on this machine")
-    server = server_process()
-    document = told(doctor(f"{host}:{server.port}", "--ca", ca_file, "--quick", "--json"))
+    document = told(runs[host])
     assert document["conclusion"] == "QUIC, which works well here."
     assert document["status"] == 0
     weights = {finding["weight"] for finding in document["findings"]}
@@ -63,12 +87,21 @@ def test_a_network_with_nothing_wrong(server_process: Serve, ca_file: Path, host
     assert abs(document["certificate"]["clock_ahead"]) < 30
 
 
-def test_the_text_names_each_part(server_process: Serve, ca_file: Path) -> None:
-    server = server_process()
-    done = doctor(f"localhost:{server.port}", "--ca", ca_file, "--quick")
+def test_the_text_names_each_part(runs: Runs) -> None:
+    done = runs["text"]
     assert (done.returncode, done.stderr) == (0, "")
     for word in ("certificate", "UDP", "TCP", "QUIC", "voice", "1500", "NAT", "Tenuto will use"):
         assert word in done.stdout
+
+
+def test_a_ca_that_is_not_the_servers(runs: Runs) -> None:
+    document = told(runs["other"])
+    assert document["status"] == 2
+    assert document["certificate"]["state"] == "untrusted"
+    assert any("--ca" in ask or "CA's certificate" in ask for ask in document["ask"])
+    # The network is looked at all the same.
+    assert document["udp"]["state"] == "open"
+    assert document["handshakes"]["quic"]["succeeded"] == 3
 
 
 def test_a_server_without_quic_says_so(server_process: Serve, ca_file: Path) -> None:
@@ -79,44 +112,6 @@ def test_a_server_without_quic_says_so(server_process: Serve, ca_file: Path) -> 
     assert document["udp"]["icmp_from"] in ("127.0.0.1", None)
     found = {finding["code"] for finding in document["findings"]}
     assert {"quic-not-offered", "udp-rejected", "tcp-ready"} <= found
-
-
-def test_a_ca_that_is_not_the_servers(server_process: Serve, tmp_path: Path) -> None:
-    server = server_process()
-    other = DevCertificates(tmp_path / "other").ensure(datetime.now(UTC)).ca.chain_path
-    document = told(doctor(f"127.0.0.1:{server.port}", "--ca", other, "--quick", "--json"))
-    assert document["status"] == 2
-    assert document["certificate"]["state"] == "untrusted"
-    # The network is looked at all the same.
-    assert document["udp"]["state"] == "open"
-    assert document["handshakes"]["quic"]["succeeded"] == 3
-
-
-@contextmanager
-def stranger(pair: DevPair, date: datetime) -> Iterator[int]:
-    """A server of HTTP/1.1 that knows no path, and the time that it takes for now; its port."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(pair.current.chain_path, pair.current.key_path)
-    head = f"HTTP/1.1 404 No\r\nDate: {date:%a, %d %b %Y %H:%M:%S GMT}\r\nContent-Length: 0\r\n\r\n"
-
-    def serve(listening: socket.socket) -> None:
-        while True:
-            try:
-                plain, _ = listening.accept()
-            except OSError:
-                return
-            with plain, suppress(OSError), context.wrap_socket(plain, server_side=True) as peer:
-                if peer.recv(1000):
-                    peer.sendall(head.encode())
-
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        thread = threading.Thread(target=serve, args=(listening,))
-        thread.start()
-        try:
-            yield listening.getsockname()[1]
-        finally:
-            listening.shutdown(socket.SHUT_RDWR)
-            thread.join()
 
 
 @pytest.mark.parametrize(
@@ -131,7 +126,8 @@ def test_a_certificate_out_of_its_time(
 ) -> None:
     now = datetime.now(UTC)
     pair = DevCertificates(tmp_path / "old").ensure(now - timedelta(days=60))
-    with stranger(pair, now + theirs) as port:
+    date = f"{now + theirs:%a, %d %b %Y %H:%M:%S GMT}"
+    with stranger(pair, answer(404, b"", date=date)) as port:
         done = doctor(f"127.0.0.1:{port}", "--ca", pair.ca.chain_path, "--quick", "--json")
     document = told(done)
     assert document["status"] == 2
@@ -161,6 +157,9 @@ def test_a_name_without_an_address() -> None:
         (["http://localhost"], "begins with http:"),
         (["localhost:0"], "port 0"),
         (["localhost:70000"], "no usable URL"),
+        (["localhost:abc"], "no usable URL"),
+        (["user@localhost"], "user name"),
+        (["[::1"], "no usable URL"),
         (["localhost", "--ca", "/nowhere.pem"], "/nowhere.pem"),
         (["localhost", "--ca", "x", "--insecure"], "contradict"),
         (["localhost", "--nat", "400"], "--nat"),
@@ -168,12 +167,20 @@ def test_a_name_without_an_address() -> None:
         ([], "Missing argument"),
     ],
 )
-def test_mistakes_are_told_in_one_line(arguments: list[str], words: str) -> None:
-    done = doctor(*arguments)
-    assert done.returncode == 2
-    assert words in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert done.stdout == ""
+def test_mistakes_are_told_in_one_line(
+    arguments: list[str],
+    words: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("TENUTO_CA", raising=False)
+    with pytest.raises(SystemExit) as left:
+        cli.main(["doctor", *arguments])
+    said = capsys.readouterr()
+    assert left.value.code == 2
+    assert words in said.err
+    assert len(said.err.splitlines()) == 1
+    assert said.out == ""
 
 
 def test_ctrl_c_tells_what_is_known(server_process: Serve, ca_file: Path) -> None:
@@ -185,9 +192,9 @@ def test_ctrl_c_tells_what_is_known(server_process: Serve, ca_file: Path) -> Non
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        # When the voice is asked for, most is known.
+        # When the voice over TCP is asked for, that over QUIC is known.
         deadline = time.monotonic() + 20
-        while not server.metric("host_sessions_opened_total") and time.monotonic() < deadline:
+        while server.metric("host_sessions_opened_total") < 2 and time.monotonic() < deadline:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         said, complained = process.communicate(timeout=10)
@@ -196,4 +203,5 @@ def test_ctrl_c_tells_what_is_known(server_process: Serve, ca_file: Path) -> Non
     document = json.loads(said)
     assert document["interrupted"] is True
     assert document["udp"]["state"] == "open"
-    assert document["mtu"]["bytes"] == 1500
+    assert document["voice"]["quic"]["needed"] == 258_000
+    assert document["voice"]["tcp"] is None

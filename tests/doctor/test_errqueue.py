@@ -94,6 +94,7 @@ def test_a_closed_port_is_in_the_queue() -> None:
         made.send(b"anybody?")
         with pytest.raises(ConnectionRefusedError) as refused:
             made.recv(9)
+        made.setblocking(False)
         assert errors_behind(made, refused.value) == [SocketError(IcmpKind.PORT, "127.0.0.1")]
         assert queued_errors(made) == []
 

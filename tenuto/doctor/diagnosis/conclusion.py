@@ -82,6 +82,8 @@ _TO_TCP = {
     "--transport tcp.",
     Udp.THROTTLED: "TCP, because UDP is throttled below what a voice needs. QUIC may connect and "
     "starve: use --transport tcp.",
+    Udp.SMALL: f"TCP, because QUIC needs larger packets than pass. {_WAITS}",
+    Udp.FOREIGN: f"TCP, because what answers on the UDP port is not QUIC. {_WAITS}",
     Udp.OPEN: f"TCP, because QUIC does not connect. {_WAITS}",
 }
 
@@ -100,14 +102,29 @@ def _conclude(evidence: Evidence, codes: set[Code]) -> Conclusion:
         return Conclusion("unknown", "UDP passes; QUIC was not tried.", 1)
     if Code.QUIC_READY in codes:
         return Conclusion("none", "Little: UDP does not carry a voice, and TCP does not pass.", 1)
-    return Conclusion("none", "Nothing: neither QUIC nor TCP gets through.", 1)
+    return Conclusion("none", "Nothing: neither QUIC nor TLS over TCP comes about.", 1)
 
 
 def _over_quic(evidence: Evidence, codes: set[Code]) -> Conclusion:
-    carried = best_carried(evidence, "quic")
-    if carried is not None and carried.need and carried.share < KEEPS_PACE:
-        cause = "packets are lost" if Code.UDP_LOSSY in codes else "the line is slow"
-        says = f"QUIC, and a voice at 16 kHz still falls behind: {cause}."
-        return Conclusion("quic", says, 1)
+    quic, tcp = best_carried(evidence, "quic"), best_carried(evidence, "tcp")
     fallback = "" if Code.TCP_READY in codes else " There is no TCP to fall back to."
-    return Conclusion("quic", f"QUIC, which works well here.{fallback}", 0)
+    if quic is not None and quic.need and quic.share < KEEPS_PACE:
+        cause = "the line, or the server, is slow"
+        if Code.UDP_LOSSY in codes:
+            cause = "packets are lost"
+        elif Code.UDP_REORDERED in codes:
+            cause = "packets overtake one another"
+        elif tcp is not None and tcp.share >= KEEPS_PACE:
+            cause = "UDP is slower here than TCP"
+        says = f"QUIC, and a voice at 16 kHz still falls behind: {cause}.{fallback}"
+        return Conclusion("quic", says, 1)
+    tenuto = evidence.server is not None and evidence.server.is_tenuto
+    if tenuto and quic is None:
+        says = f"QUIC, which connects; whether a voice keeps pace was not seen.{fallback}"
+        return Conclusion("quic", says, 1)
+    works = "over which a voice keeps pace, though packets are lost"
+    if Code.UDP_LOSSY not in codes:
+        works = "which works well here"
+    elif not tenuto:
+        works = "though packets are lost"
+    return Conclusion("quic", f"QUIC, {works}.{fallback}", 0)

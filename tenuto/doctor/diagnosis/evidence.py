@@ -61,12 +61,16 @@ class Ledger:
 
     probes: tuple[Probe, ...] = ()
     icmp: tuple[Icmp, ...] = ()
+    strange: int = 0
+    """Datagrams that came back and are no answers: something there speaks no QUIC."""
 
     def flow(self, flow: int) -> tuple[Probe, ...]:
         return tuple(probe for probe in self.probes if probe.flow == flow)
 
     def and_then(self, later: Ledger) -> Ledger:
-        return Ledger(self.probes + later.probes, self.icmp + later.icmp)
+        return Ledger(
+            self.probes + later.probes, self.icmp + later.icmp, self.strange + later.strange
+        )
 
     @property
     def answered(self) -> int:
@@ -78,7 +82,8 @@ class Handshake:
     """One attempt to connect; None for what it did not come to.
 
     `connected` is TCP's own handshake, `secured` when TLS or QUIC was ready, both since the
-    start. `failure` says why it went no further, `kind` the same in one word.
+    start. `failure` says why it went no further, `kind` the same in one word, `remedy` what to do
+    about a certificate that is not trusted.
     """
 
     transport: Transport
@@ -86,6 +91,7 @@ class Handshake:
     secured: float | None = None
     failure: str = ""
     kind: str = ""
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +181,8 @@ class Evidence:
     handshakes: tuple[Handshake, ...] = ()
     certificate: CertificateSeen | None = None
     server: ServerSeen | None = None
+    large_hangs: bool = False
+    """A small request over TCP is answered, and one larger than QUIC's least packet is not."""
     carried: tuple[Carried, ...] = ()
     outside: tuple[Seen, ...] = ()
     """Of a flow that was never silent for long, in the order of time."""

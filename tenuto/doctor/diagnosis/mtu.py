@@ -21,6 +21,9 @@ _STEPS = 3
 """Sizes tried at a time between one that passes and one that does not."""
 
 _MOST_ROUNDS = 12
+_MOST_PACKETS = 600
+"""Sent before the last round: 1.3 MB at most in all, where most are lost."""
+
 _FEWEST_TRIES, _MOST_TRIES = 4, 16
 
 _DOUBT = 1e-4
@@ -59,7 +62,7 @@ def next_mtu(ledger: Ledger, base: int, loss: float) -> Train | None:
     that an outage is not taken for a packet too big.
     """
     rounds = max((probe.flow for probe in ledger.probes), default=-1) + 1
-    if rounds >= _MOST_ROUNDS:
+    if rounds >= _MOST_ROUNDS or len(ledger.probes) > _MOST_PACKETS:
         return None
     known = _known(ledger, base, loss)
     if not rounds:

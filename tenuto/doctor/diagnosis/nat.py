@@ -47,6 +47,11 @@ def translated(seen: Seen) -> bool:
     return (seen.local, seen.local_port) != (seen.address, seen.port)
 
 
+def _moved(before: Seen, after: Seen) -> bool:
+    """Also to another address, as some NATs of providers do, at the same port."""
+    return (before.address, before.port) != (after.address, after.port)
+
+
 def judge_nat(steady: Sequence[Seen], silences: Sequence[Silence]) -> Nat | None:
     """None where the server never said what it sees."""
     if not steady:
@@ -55,10 +60,10 @@ def judge_nat(steady: Sequence[Seen], silences: Sequence[Silence]) -> Nat | None
     outside = f"{first.address} port {first.port}"
     if not any(map(translated, steady)):
         return Nat(Binding.NONE, outside)
-    changes = [b.at - a.at for a, b in pairwise(steady) if a.port != b.port]
+    changes = [b.at - a.at for a, b in pairwise(steady) if _moved(a, b)]
     if changes:
         return Nat(Binding.REBINDS, outside, within=min(changes))
-    pairs = [(s.seconds, s.before.port == s.after.port) for s in silences if s.before and s.after]
+    pairs = [(s.seconds, not _moved(s.before, s.after)) for s in silences if s.before and s.after]
     kept = max((seconds for seconds, same in pairs if same), default=0.0)
     lost = min((seconds for seconds, same in pairs if not same), default=0.0)
     if not pairs or (lost and kept > lost):

@@ -9,29 +9,26 @@ from tenuto.doctor.diagnosis.evidence import Evidence, Handshake
 from tenuto.doctor.diagnosis.findings import Code, Finding, Weight, milliseconds
 from tenuto.doctor.diagnosis.mtu import ETHERNET, PathMtu, judge_mtu
 from tenuto.doctor.diagnosis.nat import Binding, Nat, judge_nat
-from tenuto.doctor.diagnosis.on_udp import reach_of
-from tenuto.doctor.diagnosis.reach import Udp
+from tenuto.doctor.diagnosis.on_udp import least_packet, reach_of
+from tenuto.doctor.diagnosis.reach import SILENT, Udp
 
-__all__ = ["handshake_findings", "least_packet", "mtu_findings", "mtu_of", "nat_findings"]
-
-_LEAST_PAYLOAD = 1200
-"""Bytes of the smallest datagram that QUIC must be able to send (RFC 9000 section 14)."""
+__all__ = ["handshake_findings", "mtu_findings", "mtu_of", "nat_findings"]
 
 _SHORT = 30.0
 """Seconds of silence that a binding should survive at the very least."""
 
 
-def least_packet(evidence: Evidence) -> int:
-    return _LEAST_PAYLOAD + evidence.overhead
+_SILENCE = ("timeout", "refused", "unreachable")
+"""Kinds of failure where nothing of QUIC came back."""
 
 
 def handshake_findings(evidence: Evidence) -> list[Finding]:
     tcp = [h for h in evidence.handshakes if h.transport == "tcp"]
     quic = [h for h in evidence.handshakes if h.transport == "quic"]
-    return [*_tcp(tcp), *_quic(quic, evidence)]
+    return [*_tcp(tcp, quic), *_quic(quic, evidence)]
 
 
-def _tcp(tried: list[Handshake]) -> list[Finding]:
+def _tcp(tried: list[Handshake], quic: list[Handshake]) -> list[Finding]:
     if not tried:
         return []
     connected = [h.connected for h in tried if h.connected is not None]
@@ -40,27 +37,38 @@ def _tcp(tried: list[Handshake]) -> list[Finding]:
         refused = tried[-1].kind == "refused"
         code = Code.TCP_REFUSED if refused else Code.TCP_FAILS
         says = f"TCP does not connect: {tried[-1].failure}."
+        if any(h.secured is not None for h in quic):
+            ask = "Let TCP to that port pass, too: it is the way out where UDP fails."
+            return [Finding(code, Weight.NOTE, says, ask)]
         return [Finding(code, Weight.BAD, says, "Is the server running, and on this port?")]
     if not secured:
         says = (
             f"TCP connects after {milliseconds(median(connected))}, "
             f"but TLS does not follow: {tried[-1].failure}."
         )
-        return [Finding(Code.TLS_FAILS, Weight.BAD, says)]
-    says = (
-        f"TCP connects after {milliseconds(median(connected))}, TLS is ready after "
-        f"{milliseconds(median(secured))} (the median of {len(secured)})."
-    )
-    return [Finding(Code.TCP_READY, Weight.GOOD, says)]
+        ask = {
+            "protocol": "Is it a Tenuto server, and on this port?",
+            "timeout": "If small packets pass there and large ones do not, have the MSS of TCP "
+            "clamped to the path.",
+        }.get(tried[-1].kind, "Look for a firewall or a proxy that takes TLS apart.")
+        return [Finding(Code.TLS_FAILS, Weight.BAD, says, ask)]
+    says = f"TCP connects after {milliseconds(median(connected))}, TLS is ready after"
+    return [_ready(Code.TCP_READY, says, tried)]
+
+
+def _ready(code: Code, says: str, tried: list[Handshake]) -> Finding:
+    secured = [h.secured for h in tried if h.secured is not None]
+    says = f"{says} {milliseconds(median(secured))} (the median of {len(secured)})."
+    failures = [h.failure for h in tried if h.secured is None]
+    if not failures:
+        return Finding(code, Weight.GOOD, says)
+    says = f"{says} {len(failures)} of {len(tried)} attempts failed: {failures[-1]}."
+    return Finding(code, Weight.NOTE, says)
 
 
 def _quic(tried: list[Handshake], evidence: Evidence) -> list[Finding]:
-    secured = [h.secured for h in tried if h.secured is not None]
-    if secured:
-        says = (
-            f"QUIC is ready after {milliseconds(median(secured))} (the median of {len(secured)})."
-        )
-        return [Finding(Code.QUIC_READY, Weight.GOOD, says)]
+    if any(h.secured is not None for h in tried):
+        return [_ready(Code.QUIC_READY, "QUIC is ready after", tried)]
     if not tried:
         return []
     if tried[-1].kind == "untrusted" and evidence.certificate is None:
@@ -68,8 +76,12 @@ def _quic(tried: list[Handshake], evidence: Evidence) -> list[Finding]:
         ask = "If the server is yours, trust its CA: --ca certs/dev/ca.pem."
         return [Finding(Code.CERTIFICATE_UNTRUSTED, Weight.YOURS, says, ask)]
     reach = reach_of(evidence)
+    if reach is not None and reach.udp in SILENT and tried[-1].kind in _SILENCE:
+        return []  # That is said already.
     passes = reach is not None and reach.udp is Udp.OPEN
     says = f"QUIC does not connect{', though UDP passes' if passes else ''}: {tried[-1].failure}."
+    if passes and tried[-1].kind == "timeout":
+        says += " Packets as large as QUIC's may not pass towards this machine."
     weight = Weight.BAD if passes else Weight.NOTE
     return [Finding(Code.QUIC_FAILS, weight, says)]
 
@@ -135,13 +147,15 @@ def _rebinds(found: Nat) -> Finding:
         Code.NAT_REBINDS,
         Weight.NOTE,
         f"A NAT rebinds: a flow that was never silent had another port outside within "
-        f"{found.within:.1f} s. QUIC follows it; TCP would be cut.",
+        f"{found.within:.1f} s. QUIC follows it; TCP is cut, if its bindings are treated alike.",
         "Ask for a NAT that keeps the binding of a flow in use (RFC 4787, REQ-5).",
     )
 
 
 def _forgets(found: Nat) -> Finding:
-    kept = f"after {found.kept:g} s it was still known" if found.kept else "no shorter one was kept"
+    kept = "no shorter one was tried"
+    if found.kept:
+        kept = f"after {found.kept:g} s it was still known"
     ask = "Have UDP bindings kept for 120 s at least (RFC 4787, REQ-5)."
     return Finding(
         Code.NAT_FORGETS,

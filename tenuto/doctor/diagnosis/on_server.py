@@ -28,7 +28,11 @@ def certificate_findings(evidence: Evidence) -> list[Finding]:
                 f"This machine's clock ({here}) is {_apart(clock)} the server's, and outside "
                 f"the certificate ({days}), which is good by the server's clock."
             )
-            return [Finding(Code.CLOCK_WRONG, Weight.YOURS, says, "Set this machine's clock.")]
+            ask = (
+                "Set this machine's clock, if that time is wrong; else the server's is, and its "
+                "certificate must be renewed."
+            )
+            return [Finding(Code.CLOCK_WRONG, Weight.YOURS, says, ask)]
         case Validity.NOT_YET:
             says = f"The certificate ({days}) is not valid yet by this machine's clock ({here})."
             ask = "Set the clock, if that time is wrong; else the server's certificate."
@@ -39,10 +43,12 @@ def certificate_findings(evidence: Evidence) -> list[Finding]:
             return [Finding(Code.CERTIFICATE_EXPIRED, Weight.YOURS, says, ask)]
         case Validity.UNTRUSTED:
             says = f"The certificate (by {seen.issuer}) is not trusted here: {seen.refusal}."
-            return [Finding(Code.CERTIFICATE_UNTRUSTED, Weight.YOURS, says, _upper(seen.remedy))]
+            proxy = f"If {seen.issuer} did not issue it for this server, a proxy in the way did."
+            ask = f"{_upper(seen.remedy)} {proxy}".strip()
+            return [Finding(Code.CERTIFICATE_UNTRUSTED, Weight.YOURS, says, ask)]
         case Validity.SKEWED:
             says = f"This machine's clock is {_apart(clock)} the server's."
-            differs = Finding(Code.CLOCK_DIFFERS, Weight.NOTE, says, "Have both set by NTP.")
+            differs = Finding(Code.CLOCK_DIFFERS, Weight.NOTE, says, "Have both clocks set by NTP.")
             return [_good(seen, clock), differs]
         case Validity.GOOD:
             return [_good(seen, clock)]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from math import comb
 from statistics import median
 
 from tenuto.doctor.diagnosis.evidence import Icmp, IcmpKind, Ledger, Probe
 from tenuto.doctor.diagnosis.train import Order, Train, refused
 
-__all__ = ["Reach", "Udp", "judge_reach", "next_reach"]
+__all__ = ["SILENT", "Reach", "Udp", "judge_reach", "next_reach"]
 
 TRAIN = 40
 """Probes in a row on one flow: a flow that dies later is taken for one that lives."""
@@ -20,7 +21,14 @@ INTERVAL = 0.03
 
 _AGAIN, _AGAIN_INTERVAL = 10, 0.1
 _GENTLE, _GENTLE_INTERVAL = 4, 1.3
+_SLOW, _SLOW_INTERVAL = 12, 0.25
 _OLD_FLOW_EVERY = 4
+
+_SUSPICIOUS = 0.3
+"""The share lost from which a slow row says whether it is for the rate."""
+
+_CHANCE = 0.01
+"""That a slow row would do so well if what is lost were lost at any rate."""
 
 _TAIL = 8
 """Unanswered probes at the end of a train that are no accident, even where half are lost."""
@@ -34,7 +42,7 @@ _POLICED = 0.35
 _MOST_MISSED = 1
 """... how many of the gentle ones may be missing for the rate to be what made the difference."""
 
-_FAIR = 3.0
+_FAIR = 1.5
 """TCP is this many times quicker, or both are slow because the line is."""
 
 
@@ -47,6 +55,21 @@ class Udp(StrEnum):
     THROTTLED = "throttled"
     FIRST_PACKET = "first-packet-only"
     DIES = "flow-dies"
+    SMALL = "small-packets-only"
+    """Packets as large as QUIC's least do not pass."""
+    FOREIGN = "no-quic"
+    """What answers there is not QUIC."""
+
+
+SILENT = (
+    Udp.BLOCKED,
+    Udp.REJECTED,
+    Udp.PROHIBITED,
+    Udp.UNREACHABLE,
+    Udp.SMALL,
+    Udp.FOREIGN,
+)
+"""No probe was answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +89,38 @@ class Reach:
     rate: float = 0.0
     by: str = ""
     """Who said so by ICMP."""
+    largest: int = 0
+    """Bytes of the largest packet that passes, where ICMP said that it is too small."""
+    reordered: float = 0.0
+    """The share of answers that came before that to an earlier probe."""
+    any_rate: bool = False
+    """What is sent slowly was seen to be lost as well."""
+
+
+_SAID = {
+    IcmpKind.PROHIBITED: Udp.PROHIBITED,
+    IcmpKind.PORT: Udp.REJECTED,
+    IcmpKind.UNREACHABLE: Udp.UNREACHABLE,
+}
 
 
 def next_reach(ledger: Ledger, size: int) -> Train | None:
     """The probes that would tell more, of `size` bytes each; None when all is said."""
+    train = _next_row(ledger, size)
+    if train is not None or not ledger.answered or ledger.flow(4):
+        return train
+    if _dies_after(ledger) is not None or _limit(ledger) is not None:
+        return None
+    lost = _losses(ledger)[0] >= _SUSPICIOUS
+    return _row(4, _SLOW, _SLOW_INTERVAL, size) if lost else None
+
+
+def _next_row(ledger: Ledger, size: int) -> Train | None:
     if not ledger.probes:
         return _row(0, TRAIN, INTERVAL, size)
     first, second = ledger.flow(0), ledger.flow(1)
     if not second:
-        if refused(ledger.probes, ledger.icmp) or _healthy(first):
+        if refused(ledger.probes, ledger.icmp) or _healthy(first) or _too_small(ledger):
             return None
         return _second(size) if ledger.answered else _row(1, _AGAIN, _AGAIN_INTERVAL, size)
     if not ledger.answered or _healthy(second):
@@ -93,8 +139,7 @@ def judge_reach(ledger: Ledger, tcp_rate: float | None = None) -> Reach:
     """`tcp_rate` is what TCP was seen to carry towards us, in bits a second."""
     sent, answered = len(ledger.probes), ledger.answered
     if not answered:
-        udp, by = _silent(ledger.icmp)
-        return Reach(udp, sent, 0, loss=1.0, by=by)
+        return _silent(ledger)
     times = [probe.answered - probe.sent for probe in ledger.probes if probe.answered is not None]
     rtt = median(times)
     after = _dies_after(ledger)
@@ -102,10 +147,23 @@ def judge_reach(ledger: Ledger, tcp_rate: float | None = None) -> Reach:
         udp = Udp.FIRST_PACKET if after == 1 else Udp.DIES
         return Reach(udp, sent, answered, rtt=rtt, after=after)
     rate = _limit(ledger)
-    if rate is not None and (tcp_rate is None or tcp_rate >= _FAIR * rate):
-        return Reach(Udp.THROTTLED, sent, answered, rtt=rtt, rate=rate)
+    limited = rate is not None and (tcp_rate is None or tcp_rate >= _FAIR * rate)
     loss, outage = _losses(ledger)
-    return Reach(Udp.OPEN, sent, answered, loss=loss, outage=outage, rtt=rtt, rate=rate or 0.0)
+    if rate is not None:
+        # What a limit drops may look like an outage.
+        loss, outage = 1 - answered / sent, 0.0
+    slow = ledger.flow(4)
+    return Reach(
+        Udp.THROTTLED if limited else Udp.OPEN,
+        sent,
+        answered,
+        loss=loss,
+        outage=outage,
+        rtt=rtt,
+        rate=rate or 0.0,
+        reordered=_reordered(ledger),
+        any_rate=bool(slow) and _share(slow) <= 1 - loss / 2,
+    )
 
 
 def _row(flow: int, count: int, interval: float, size: int) -> Train:
@@ -125,21 +183,28 @@ def _second(size: int) -> Train:
 
 
 def _healthy(row: Sequence[Probe]) -> bool:
-    share = sum(probe.answered is not None for probe in row) / len(row)
-    return share >= 0.5 and any(probe.answered is not None for probe in row[-_TAIL:])
+    return _share(row) >= 0.5 and any(probe.answered is not None for probe in row[-_TAIL:])
 
 
-def _silent(icmp: Sequence[Icmp]) -> tuple[Udp, str]:
-    named = {
-        IcmpKind.PROHIBITED: Udp.PROHIBITED,
-        IcmpKind.PORT: Udp.REJECTED,
-        IcmpKind.UNREACHABLE: Udp.UNREACHABLE,
-    }
-    for kind, udp in named.items():
-        for error in icmp:
+def _silent(ledger: Ledger) -> Reach:
+    sent = len(ledger.probes)
+    for kind, udp in _SAID.items():
+        for error in ledger.icmp:
             if error.kind is kind:
-                return udp, error.by
-    return Udp.BLOCKED, ""
+                return Reach(udp, sent, 0, loss=1.0, by=error.by)
+    if (small := _too_small(ledger)) is not None:
+        return Reach(Udp.SMALL, sent, 0, loss=1.0, by=small.by, largest=small.mtu)
+    return Reach(Udp.FOREIGN if ledger.strange else Udp.BLOCKED, sent, 0, loss=1.0)
+
+
+def _too_small(ledger: Ledger) -> Icmp | None:
+    """Who said that the path is too small for any probe."""
+    least = min(probe.size for probe in ledger.probes)
+    for error in ledger.icmp:
+        # Old routers do not say what would have passed.
+        if error.kind is IcmpKind.TOO_BIG and error.mtu < least and not ledger.answered:
+            return error
+    return None
 
 
 def _dies_after(ledger: Ledger) -> int | None:
@@ -169,17 +234,39 @@ def _last_alive(row: Sequence[Probe]) -> int | None:
 
 def _limit(ledger: Ledger) -> float | None:
     """The rate that passes, in bits a second, where slow probes pass and quick ones do not."""
-    if not _slow_passes(ledger.flow(2)):
-        return None
+    rows = [ledger.flow(flow) for flow in (0, 1, 3) if ledger.flow(flow)]
     # The first ones may have found a bucket full.
-    rows = (ledger.flow(0)[3:], ledger.flow(1), ledger.flow(3))
-    for row in rows:
-        if sum(probe.answered is not None for probe in row) > _POLICED * len(row):
-            return None
-    last = rows[-1]
-    span = last[-1].sent - last[0].sent + INTERVAL
-    size = sum(probe.size for probe in last if probe.answered is not None)
-    return 8 * max(size, last[0].size / 2) / span
+    rows[0] = rows[0][3:]
+    if not _gentle_only(ledger, rows) and not _slow_does_better(ledger):
+        return None
+    heard = [probe for probe in rows[-1] if probe.answered is not None]
+    if len(heard) > _GENTLE:
+        # A queue may have let more in than the line takes out meanwhile.
+        times = [probe.answered or 0.0 for probe in heard]
+        return 8 * sum(probe.size for probe in heard[1:]) / (max(times) - min(times))
+    span = rows[-1][-1].sent - rows[-1][0].sent + INTERVAL
+    return 8 * rows[-1][0].size * max(len(heard), 0.5) / span
+
+
+def _gentle_only(ledger: Ledger, rows: Sequence[Sequence[Probe]]) -> bool:
+    """Nearly all of the slowest probes pass, and of each quick row only few."""
+    return _slow_passes(ledger.flow(2)) and all(_share(row) <= _POLICED for row in rows)
+
+
+def _slow_does_better(ledger: Ledger) -> bool:
+    slow = ledger.flow(4)
+    if not slow:
+        return False
+    loss, missed = _losses(ledger)[0], sum(probe.answered is None for probe in slow)
+    chance = sum(
+        comb(len(slow), lost) * loss**lost * (1 - loss) ** (len(slow) - lost)
+        for lost in range(missed + 1)
+    )
+    return chance <= _CHANCE
+
+
+def _share(row: Sequence[Probe]) -> float:
+    return sum(probe.answered is not None for probe in row) / len(row)
 
 
 def _slow_passes(row: Sequence[Probe]) -> bool:
@@ -187,18 +274,28 @@ def _slow_passes(row: Sequence[Probe]) -> bool:
     return len(row) == _GENTLE and passed >= _GENTLE - _MOST_MISSED
 
 
-def _losses(ledger: Ledger) -> tuple[float, float]:
-    """The share lost, and the longest time without an answer if it is no accident."""
-    runs: list[list[Probe]] = [[]]
+def _reordered(ledger: Ledger) -> float:
+    latest, early = 0.0, 0
     for probe in sorted(ledger.probes, key=lambda probe: probe.sent):
+        if probe.answered is not None:
+            early += probe.answered < latest
+            latest = max(latest, probe.answered)
+    return early / ledger.answered
+
+
+def _losses(ledger: Ledger) -> tuple[float, float]:
+    """The share lost of quick rows, and the longest time without an answer if it is no accident."""
+    probes = [probe for probe in ledger.probes if probe.flow != 4]
+    runs: list[list[Probe]] = [[]]
+    for probe in sorted(probes, key=lambda probe: probe.sent):
         if probe.answered is None:
             runs[-1].append(probe)
         elif runs[-1]:
             runs.append([])
     longest = max(runs, key=len)
     lost = sum(map(len, runs))
-    rest = len(ledger.probes) - len(longest)
+    rest = len(probes) - len(longest)
     loss = (lost - len(longest)) / rest
-    if len(longest) < _TAIL or len(ledger.probes) * loss ** len(longest) > _ACCIDENT:
-        return lost / len(ledger.probes), 0.0
+    if len(longest) < _TAIL or len(probes) * loss ** len(longest) > _ACCIDENT:
+        return lost / len(probes), 0.0
     return loss, longest[-1].sent - longest[0].sent + INTERVAL

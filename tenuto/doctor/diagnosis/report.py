@@ -94,6 +94,7 @@ def _udp(evidence: Evidence) -> Document | None:
         "answered": reach.answered,
         "loss": round(reach.loss, 4),
         "outage": round(reach.outage, 3),
+        "reordered": round(reach.reordered, 4),
         "round_trip": _rounded(reach.rtt),
         "dies_after": reach.after or None,
         "bits_per_second": round(reach.rate) or None,

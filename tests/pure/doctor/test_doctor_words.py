@@ -162,8 +162,80 @@ def test_blocked_udp_leads_to_tcp(kind: IcmpKind | None, code: Code, words: str)
     assert diagnosis.asks == ("Let UDP to 192.0.2.7:443 pass, both ways.",)
 
 
+@pytest.mark.parametrize(
+    ("by", "mtu", "words"),
+    [
+        ("192.0.2.1", 1200, "up to 1200 bytes pass towards the server, as ICMP from 192.0.2.1"),
+        ("", 1200, "up to 1200 bytes pass towards the server, as this machine's interface says"),
+        ("192.0.2.1", 0, "Only packets of less than 1,200 bytes pass"),
+    ],
+)
+def test_a_path_too_small_for_quic_is_called_that(by: str, mtu: int, words: str) -> None:
+    error = Icmp(0.1, 0, IcmpKind.TOO_BIG, by, mtu)
+    evidence = replace(blocked(), udp=Ledger(probes("." * 40), (error,)))
+    assert words in said(evidence, Code.UDP_SMALL)
+    assert "QUIC needs 1228" in said(evidence, Code.UDP_SMALL)
+    assert as_document(evidence, NOW, "1")["udp"]["state"] == "small-packets-only"
+    conclusion = diagnose(evidence).conclusion
+    assert (conclusion.transport, conclusion.status) == ("tcp", 1)
+    assert "larger packets than pass" in conclusion.says
+    assert "of 1228 bytes and more pass" in diagnose(evidence).asks[0]
+
+
+def test_quic_may_connect_in_fragments() -> None:
+    error = Icmp(0.1, 0, IcmpKind.TOO_BIG, "192.0.2.1", 1200)
+    evidence = replace(WELL, udp=Ledger(probes("." * 40), (error,)), mtu=None)
+    assert "up to 1200 bytes pass" in said(evidence, Code.UDP_OPEN)
+    assert "in fragments" in said(evidence, Code.UDP_OPEN)
+    assert diagnose(evidence).conclusion.transport == "quic"
+
+
+def test_who_claims_that_larger_ones_pass_is_not_believed() -> None:
+    error = Icmp(0.1, 0, IcmpKind.TOO_BIG, "192.0.2.1", 1400)
+    evidence = replace(blocked(), udp=Ledger(probes("." * 40), (error,)))
+    assert "no packet of 1228 bytes passes" in said(evidence, Code.UDP_BLOCKED)
+
+
+def test_large_packets_of_tcp_that_vanish_too_are_a_black_hole() -> None:
+    evidence = replace(blocked(), large_hangs=True)
+    assert "over UDP and over TCP" in said(evidence, Code.UDP_SMALL)
+    assert Code.UDP_REJECTED in codes(replace(blocked(IcmpKind.PORT), large_hangs=True))
+
+
+def test_silent_probes_are_overruled_by_a_handshake() -> None:
+    evidence = replace(blocked(), handshakes=(TCP, QUIC), carried=(carried("quic", 1.0),))
+    assert "None of 40 probes was answered" in said(evidence, Code.UDP_OPEN)
+    conclusion = diagnose(evidence).conclusion
+    assert (conclusion.transport, conclusion.status) == ("quic", 0)
+    assert as_document(evidence, NOW, "1")["udp"]["answered"] == 0
+
+
+def test_another_service_on_the_port_is_not_called_a_block() -> None:
+    evidence = replace(blocked(), udp=Ledger(probes("." * 40), strange=3))
+    assert "it is not QUIC" in said(evidence, Code.UDP_FOREIGN)
+    assert Ledger(strange=1).and_then(Ledger(strange=2)).strange == 3
+    assert "is not QUIC" in diagnose(evidence).conclusion.says
+
+
+def test_a_server_that_has_no_quic_is_no_matter_for_a_firewall() -> None:
+    evidence = replace(blocked(IcmpKind.PORT), server=ServerSeen(is_tenuto=True, offers_quic=False))
+    assert diagnose(evidence).asks == ("If that is not meant, look at the server's option --quic.",)
+
+
+def test_a_failed_quic_is_not_told_twice_where_nothing_passes() -> None:
+    failed = Handshake("quic", failure="no answer within 5 s", kind="timeout")
+    evidence = replace(blocked(), handshakes=(TCP, failed))
+    assert Code.QUIC_FAILS not in codes(evidence)
+    speaks = Handshake("quic", failure="it speaks QUIC, but not HTTP/3", kind="protocol")
+    assert Code.QUIC_FAILS in codes(replace(evidence, handshakes=(TCP, speaks)))
+    passes = replace(WELL, handshakes=(TCP, failed), carried=())
+    assert "may not pass towards this machine" in said(passes, Code.QUIC_FAILS)
+
+
 def test_whoever_rejects_may_be_unnamed() -> None:
-    assert "an unnamed address" in said(blocked(IcmpKind.PORT, ""), Code.UDP_REJECTED)
+    assert "this machine, or one that it does not name, answers" in said(
+        blocked(IcmpKind.PORT, ""), Code.UDP_REJECTED
+    )
 
 
 def rows(first: str, late: str, second: str, gentle: str = "", third: str = "") -> Ledger:
@@ -225,8 +297,84 @@ def test_loss_explains_a_slow_quic_and_no_throttle_is_seen() -> None:
 
 def test_a_slow_line_is_called_one() -> None:
     evidence = replace(WELL, carried=(carried("quic", 0.6), carried("tcp", 0.6)))
-    assert "the line is slow" in diagnose(evidence).conclusion.says
+    assert "the line, or the server, is slow" in diagnose(evidence).conclusion.says
     assert codes(evidence).count(Code.VOICE_LATE) == 2
+
+
+def test_a_slow_quic_beside_a_quick_tcp_is_not_called_a_slow_line() -> None:
+    evidence = replace(WELL, carried=(carried("quic", 0.8), carried("tcp", 1.0)))
+    assert "UDP is slower here than TCP" in diagnose(evidence).conclusion.says
+    assert diagnose(evidence).conclusion.status == 1
+
+
+def test_packets_that_overtake_are_no_throttle() -> None:
+    early = [
+        replace(p, answered=p.sent + (0.1 if p.number % 4 else 0.01)) for p in probes("x" * 40)
+    ]
+    late = (carried("quic", 0.5), carried("tcp", 1.0))
+    evidence = replace(WELL, udp=Ledger(tuple(early)), carried=late)
+    assert Code.UDP_THROTTLED not in codes(evidence)
+    assert "overtake one another (22%)" in said(evidence, Code.UDP_REORDERED)
+    assert "packets overtake" in diagnose(evidence).conclusion.says
+    assert as_document(evidence, NOW, "1")["udp"]["reordered"] == 0.225
+
+
+def test_what_was_not_seen_is_not_said_to_work() -> None:
+    conclusion = diagnose(replace(WELL, carried=(carried("tcp", 1.0),))).conclusion
+    assert (conclusion.transport, conclusion.status) == ("quic", 1)
+    assert "was not seen" in conclusion.says
+
+
+def test_a_voice_that_never_began_has_no_rate() -> None:
+    late = replace(carried("quic", 0.0, "nothing came of it"), seconds=0.0)
+    evidence = replace(WELL, carried=(late, carried("tcp", 1.0)))
+    assert said(evidence, Code.VOICE_LATE) == (
+        "A voice at 16 kHz does not begin over QUIC: nothing came of it."
+    )
+
+
+POLICED = rows("x..x." * 8, "..." * 3 + ".", "x..x." * 8, "x...")
+SLOWLY = Ledger(tuple(replace(p, sent=9 + 8 * p.sent) for p in probes("x" * 12, 4)))
+SLOWLY_LOST = Ledger(tuple(replace(p, sent=9 + 8 * p.sent) for p in probes("x..x." * 2 + "x.", 4)))
+
+
+def test_a_limit_is_told_from_loss_by_a_slow_row() -> None:
+    assert next_reach(POLICED, 1228) is not None
+    limited = replace(WELL, udp=POLICED.and_then(SLOWLY))
+    assert next_reach(POLICED.and_then(SLOWLY), 1228) is None
+    late = (carried("quic", 0.5), carried("tcp", 1.0))
+    assert Code.UDP_THROTTLED in codes(replace(limited, carried=late))
+    lossy = replace(WELL, udp=POLICED.and_then(SLOWLY_LOST), carried=late)
+    assert Code.UDP_THROTTLED not in codes(lossy)
+    assert "also of what is sent slowly" in said(lossy, Code.UDP_LOSSY)
+    # Towards the server only: a voice towards us keeps pace.
+    assert "UDP towards the server has about 129 kbit/s" in said(limited, Code.UDP_LOSSY)
+    conclusion = diagnose(limited).conclusion
+    assert (conclusion.transport, conclusion.status) == ("quic", 0)
+    assert "keeps pace, though packets are lost" in conclusion.says
+
+
+def test_a_strangers_quic_is_not_said_to_carry_a_voice() -> None:
+    evidence = replace(
+        WELL, udp=Ledger(probes("xxx." * 10)), server=ServerSeen(is_tenuto=False), carried=()
+    )
+    assert diagnose(evidence).conclusion.says == "QUIC, though packets are lost."
+
+
+def test_attempts_that_failed_are_counted() -> None:
+    failed = Handshake("quic", failure="no answer within 5 s", kind="timeout")
+    evidence = replace(WELL, handshakes=(TCP, QUIC, failed, QUIC))
+    says = said(evidence, Code.QUIC_READY)
+    assert says.endswith("(the median of 2). 1 of 3 attempts failed: no answer within 5 s.")
+    assert Weight.NOTE in {f.weight for f in diagnose(evidence).findings}
+
+
+def test_a_server_that_answers_over_quic_is_running() -> None:
+    refused = Handshake("tcp", failure="192.0.2.7:443 refused", kind="refused")
+    evidence = replace(WELL, handshakes=(refused, QUIC), carried=(carried("quic", 1.0),))
+    assert diagnose(evidence).asks == (
+        "Let TCP to that port pass, too: it is the way out where UDP fails.",
+    )
 
 
 def test_an_outage_is_told() -> None:
@@ -239,7 +387,11 @@ def test_an_outage_is_told() -> None:
 @pytest.mark.parametrize("quic", [True, False])
 def test_streams_of_a_stranger_say_nothing_of_voice(quic: bool) -> None:
     looks = (carried("quic", 0.1, need=0.0),) if quic else ()
-    evidence = replace(WELL, carried=(*looks, carried("tcp", 1.0, need=0.0)))
+    evidence = replace(
+        WELL,
+        server=ServerSeen(is_tenuto=False),
+        carried=(*looks, carried("tcp", 1.0, need=0.0)),
+    )
     assert not {Code.VOICE_FLOWS, Code.VOICE_LATE, Code.UDP_THROTTLED} & set(codes(evidence))
     assert diagnose(evidence).conclusion.status == 0
     assert Carried("tcp", 0.0, 1, 0.0).rate == 0.0
@@ -473,7 +625,9 @@ def test_a_certificate_and_two_clocks(
 def test_what_only_the_user_can_set_right_is_asked_first() -> None:
     certificate = replace(CERTIFICATE, trusted=False, refusal="no", remedy="trust it")
     asks = diagnose(replace(blocked(), certificate=certificate)).asks
-    assert asks[0] == "Trust it."
+    assert (
+        asks[0] == "Trust it. If Some CA did not issue it for this server, a proxy in the way did."
+    )
     assert "What to ask for:\n  - Trust it." in as_text(
         replace(blocked(), certificate=certificate), NOW, "1"
     )
