@@ -78,12 +78,13 @@ def junk(seed: int = 7) -> list[bytes]:
 
 
 @pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Handshakes get half a second, so that a test does not take five."""
+def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Handshakes get half a second, or the parameter, so that a test does not take five."""
     import quicserver.app
 
+    given = getattr(request, "param", 0.5)
     monkeypatch.setattr(
-        quicserver.app, "DoorLimits", lambda **kw: DoorLimits(**{**kw, "handshake": 0.5})
+        quicserver.app, "DoorLimits", lambda **kw: DoorLimits(**{**kw, "handshake": given})
     )
 
 
@@ -101,6 +102,8 @@ async def test_junk_disturbs_no_listener(start_server: StartServer, ca_file: Pat
     assert heard.longest_gap < 0.3
 
 
+# All must be there before the first one's time is over, however busy the machine.
+@pytest.mark.parametrize("few", [2.0], indirect=True)
 async def test_half_open_handshakes_are_capped_and_end(
     start_server: StartServer, ca_file: Path, events: list[Event], few: None
 ) -> None:
@@ -115,9 +118,10 @@ async def test_half_open_handshakes_are_capped_and_end(
     assert told[0].reason == "40 handshakes are unfinished from one address"
     # TCP is not concerned, and after the deadline there is room again.
     assert (await fetch_soon("tcp", server.port, "/healthz", ca=ca_file)).status == 200
-    await asyncio.sleep(0.8)
+    async with asyncio.timeout(10):
+        while quic.connections:  # nobody tells
+            await asyncio.sleep(0.05)
     assert quic.half_open == 0
-    assert quic.connections == 0
     assert quic.tally.handshakes_timed_out == 40
     assert not quic._peers
     assert (await fetch_soon("quic", server.port, "/healthz", ca=ca_file)).status == 200
