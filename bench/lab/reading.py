@@ -93,7 +93,7 @@ def _object(kind: Any, told: dict[str, object]) -> Any:
     known = _kinds(kind)
     for name in told:
         if name not in known:
-            raise UnfitError("is not known here", f".{shown(name)[1:-1]}")
+            raise UnfitError("is not known here", "." + shown(name).strip('"'))
     for name, (_, needed) in known.items():
         if needed and name not in told:
             raise UnfitError("is missing", f".{name}")

@@ -168,7 +168,7 @@ def test_whose_mistake_it_was_is_the_exit_status(served: Served, run: Run, tmp_p
     ("arguments", "message"),
     [
         (["plya"], "did you mean play?"),
-        (["zzz"], "no command 'zzz'; there are certs, play, "),
+        (["zzz"], "no command 'zzz'; there are certs, doctor, "),
         (["play"], "Missing argument"),
         (["play", "x", "--transport", "udp"], "--transport"),
         (["play", "x", "--lead", "soon"], "neither a number of seconds nor max"),
