@@ -264,21 +264,17 @@ async def serving(
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(pair.cert, pair.key)
         context.set_alpn_protocols(["http/1.1"])
-        tcp = await asyncio.start_server(peer.accept, host, 0, ssl=context)
-        peer.port = tcp.sockets[0].getsockname()[1]
-        if "tcp" not in transports:
-            tcp.close()
+        configuration = None
         if "quic" in transports:
             configuration = QuicConfiguration(is_client=False, alpn_protocols=["h3"])
             chosen = quic_pair or pair
             configuration.load_cert_chain(chosen.cert, chosen.key)
-            protocol = type("Bound", (Http3Protocol,), {"peer": peer})
-            quic = await serve(
-                host, peer.port, configuration=configuration, create_protocol=protocol
-            )
-            peer.quic = quic
-            stack.callback(quic.close)
+        tcp = await _listen(peer, host, context, configuration)
         stack.callback(tcp.close)
+        if peer.quic is not None:
+            stack.callback(peer.quic.close)
+        if "tcp" not in transports:
+            tcp.close()
         try:
             yield peer
         finally:
@@ -289,3 +285,25 @@ async def serving(
                 if isinstance(out, TcpOut):
                     out._writer.transport.abort()
     await asyncio.sleep(0)
+
+
+async def _listen(
+    peer: Peer, host: str, context: ssl.SSLContext, configuration: QuicConfiguration | None
+) -> asyncio.Server:
+    """On a port that is free for TCP and, if there is to be QUIC, for UDP too."""
+    for _ in range(20):
+        tcp = await asyncio.start_server(peer.accept, host, 0, ssl=context)
+        peer.port = tcp.sockets[0].getsockname()[1]
+        if configuration is None:
+            return tcp
+        protocol = type("Bound", (Http3Protocol,), {"peer": peer})
+        try:
+            peer.quic = await serve(
+                host, peer.port, configuration=configuration, create_protocol=protocol
+            )
+        except OSError:
+            # Somebody has that port for UDP.
+            tcp.close()
+        else:
+            return tcp
+    raise OSError("no port is free for both")

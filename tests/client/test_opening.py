@@ -125,7 +125,7 @@ async def test_a_server_that_takes_quic_and_never_answers(pair: Pair, trust: Tru
 @pytest.mark.skipif(not IPV6, reason="this machine has no IPv6")
 @pytest.mark.parametrize("transport", ["quic", "tcp"])
 async def test_all_addresses_are_tried(pair: Pair, trust: Trust, transport: Transport) -> None:
-    """B09: ::1 comes first, the server is on 127.0.0.1 only."""
+    """::1 comes first, the server is on 127.0.0.1 only."""
     async with serving(pair, whole(sentence(3))) as peer:
         both = [address("::1", peer.port), address("127.0.0.1", peer.port)]
         start = asyncio.get_running_loop().time()

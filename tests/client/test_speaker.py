@@ -30,7 +30,7 @@ from tests.support.soundcard import Card, FakeSounddevice
 def test_the_loudspeaker_plays_every_sample(
     served: Served, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """B15: a last frame of one sample is heard, and silence stands only around the speech."""
+    """A last frame of one sample is heard, and silence stands only around the speech."""
     fake = FakeSounddevice(Card(AUDIO.rate))
     monkeypatch.setitem(sys.modules, "sounddevice", fake)
     sent = [*frames(24, 1), Frame(25, b"\x07\x00", 1)]

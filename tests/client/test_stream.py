@@ -69,7 +69,7 @@ async def test_a_whole_sentence_arrives_in_order(opened: Opener, transport: Tran
 
 @pytest.mark.parametrize("samples", [0, 1, 319, 320, 321])
 async def test_every_sample_in_is_a_sample_out(opened: Opener, samples: int) -> None:
-    """B15: the tail is a short frame with its true length."""
+    """The tail is a short frame with its true length."""
     count, tail = divmod(samples, 320)
     sent = frames(count)
     if tail:
@@ -94,7 +94,7 @@ async def test_any_cut_of_the_bytes_gives_the_same_frames(opened: Opener) -> Non
 
 
 async def test_a_cut_stream_never_looks_finished(opened: Opener) -> None:
-    """B16: what came is given out, then the cut is raised, again and again."""
+    """What came is given out, then the cut is raised, again and again."""
     async with opened(cut_after(records(Format(AUDIO, 0), *frames(7)))) as stream:
         came = []
         with pytest.raises(StreamCut, match="cut before frame 7") as caught:

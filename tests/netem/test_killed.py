@@ -6,6 +6,7 @@ import contextlib
 import os
 import random
 import signal
+import subprocess
 import time
 from collections.abc import Collection
 from pathlib import Path
@@ -129,14 +130,15 @@ def test_the_command_ends_and_leaves_daemons(outer: Outer) -> None:
 
 def test_runs_at_once_have_networks_apart(outer: Outer) -> None:
     before = outer.state()
+    # Each waits for a word, so that none has ended before the last has begun.
+    command = "echo $NETEM_SERVER; read word; ping -qc3 -i0.05 $NETEM_SERVER"
     runs = [
-        outer.start(
-            "run", "clear", "--", "sh", "-c", "echo $NETEM_SERVER; ping -qc3 -i0.05 $NETEM_SERVER"
-        )
+        outer.start("run", "clear", "--", "sh", "-c", command, stdin=subprocess.PIPE)
         for _ in range(4)
     ]
-    said = [run.communicate(timeout=20)[0].decode() for run in runs]
+    servers = [run.stdout.readline() for run in runs if run.stdout]
+    assert len(set(servers)) == 4
+    said = [run.communicate(b"on\n", timeout=20)[0].decode() for run in runs]
     assert [run.returncode for run in runs] == [0] * 4
-    assert len({text.splitlines()[0] for text in said}) == 4
     assert all(" 0% packet loss" in text for text in said)
     assert_nothing_left(outer, before)

@@ -1,4 +1,4 @@
-"""Packets and handshakes that nobody should send, while a listener plays (B22, B31)."""
+"""Packets and handshakes that nobody should send, while a listener plays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How streams end: complete, failed, drained, cut; nobody takes one for another (B15, B16)."""
+"""How streams end: complete, failed, drained, cut; nobody takes one for another."""
 
 from __future__ import annotations
 

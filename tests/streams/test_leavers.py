@@ -1,4 +1,4 @@
-"""Listeners that stall and leave: nobody else hears it, and their producers stop (B01, B06)."""
+"""Listeners that stall and leave: nobody else hears it, and their producers stop."""
 
 from __future__ import annotations
 

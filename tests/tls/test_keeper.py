@@ -114,7 +114,7 @@ def test_nothing_happens_while_nothing_changes(tmp_path: Path) -> None:
 
 
 def test_both_doors_change_in_the_same_check(tmp_path: Path) -> None:
-    """B21: key first, then the certificate, as many tools do it."""
+    """Key first, then the certificate, as many tools do it."""
     pair, new = make_pair(tmp_path), make_pair(tmp_path, "new", key=rsa_key())
     keeper = keeper_of(pair)
     doors, first = Doors(keeper), keeper.certificate
