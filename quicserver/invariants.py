@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["Invariants", "read_long_header"]
+__all__ = ["LONG_HEADER", "Invariants", "read_long_header"]
 
-_LONG = 0x80
+LONG_HEADER = 0x80
+"""The bit of the first byte that says so."""
+
 _FIXED_SIZE = 6
 """The first byte, the version, the length of the Destination Connection ID."""
 
@@ -21,7 +23,7 @@ class Invariants(NamedTuple):
 
 def read_long_header(data: bytes) -> Invariants | None:
     """None for a short header, and for what ends before its connection IDs do."""
-    if len(data) < _FIXED_SIZE or not data[0] & _LONG:
+    if len(data) < _FIXED_SIZE or not data[0] & LONG_HEADER:
         return None
     middle = _FIXED_SIZE + data[5]
     if len(data) <= middle:

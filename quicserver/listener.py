@@ -21,7 +21,7 @@ from aioquic.quic.packet import (
 )
 from starlette.types import ASGIApp
 
-from quicserver.invariants import read_long_header
+from quicserver.invariants import LONG_HEADER, read_long_header
 from quicserver.limits import DoorLimits
 from quicserver.peer import Address, Peer
 from tenuto.host import Admission
@@ -212,7 +212,8 @@ class QuicListener:
             peer.flush(now)
 
     def _find(self, data: bytes, address: Address, local: socket.socket) -> Peer | None:
-        if self._negotiates_version(data, address, local):
+        # Nearly all packets have short headers: they are not looked at here.
+        if data and data[0] & LONG_HEADER and self._negotiates_version(data, address, local):
             return None
         try:
             header = pull_quic_header(

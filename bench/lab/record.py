@@ -12,10 +12,10 @@ from typing import Final
 
 from bench.lab.reading import UnfitError, read
 from tenuto.errors import OperatorError
+from tenuto.media import FRAME_DURATION
 
 __all__ = [
     "FORMAT",
-    "FRAME",
     "MOST_FRAMES",
     "Drop",
     "Flow",
@@ -30,9 +30,6 @@ __all__ = [
 ]
 
 FORMAT: Final = 1
-
-FRAME: Final = 0.020
-"""Seconds of audio in a frame."""
 
 MOST_FRAMES: Final = 5_000_000
 """Of all flows of a run: all of them are in memory, half a gigabyte."""
@@ -238,10 +235,10 @@ def _check(results: Results) -> None:
         )
     if setting.frame_size < 1:
         raise UnfitError(f"is {setting.frame_size}, less than 1", ".setting.frame_size")
-    due = round(setting.seconds / FRAME) + 1
+    due = round(setting.seconds / FRAME_DURATION) + 1
     for place, flow in enumerate(results.flows):
         _check_flow(flow, f".flows[{place}]", len(results.waves), due)
-    frames = len(results.flows) * setting.seconds / FRAME
+    frames = len(results.flows) * setting.seconds / FRAME_DURATION
     if frames > _MOST_READ:
         raise UnfitError(f"hold {frames:,.0f} frames, of {_MOST_READ:,} at most", ".flows")
 

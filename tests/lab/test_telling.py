@@ -65,11 +65,16 @@ def test_on_a_dumb_terminal_nothing_is_drawn_over(
 
 def test_where_nobody_listens_nothing_is_lost() -> None:
     class Gone(io.StringIO):
+        tried = 0
+
         def write(self, text: str) -> int:
+            self.tried += 1
             raise OSError(5, "Input/output error")
 
-    for deaf in (LineTelling(Console(file=Gone())), BarTelling(Console(file=Gone()))):
-        with deaf:
+    for kind in (LineTelling, BarTelling):
+        nobody = Gone()
+        with kind(Console(file=nobody)) as deaf:
             deaf.stage("wave 1 of 1")
             deaf.progress(0.5, 1.0)
             deaf.note("a word")
+        assert nobody.tried

@@ -17,7 +17,7 @@ from bench.lab.figures.catalogue import (
 from bench.lab.figures.comparison import FEWEST_PAIRS, Comparison, Verdict
 from bench.lab.figures.emodel import ASSUMPTIONS
 from bench.lab.figures.intervals import CONFIDENCE, Estimate, Ground
-from bench.lab.figures.lateness import FRAME, Lateness, quantile
+from bench.lab.figures.lateness import Lateness, quantile
 from bench.lab.figures.playout import CURVE, PLAYOUT, STATED
 from bench.lab.figures.table import BASELINE, ModeTable, ProfileTable, tables
 
@@ -28,7 +28,6 @@ __all__ = [
     "CURVE",
     "FEWEST_PAIRS",
     "FIGURES",
-    "FRAME",
     "PLAYOUT",
     "STATED",
     "Comparison",

@@ -10,9 +10,10 @@ from typing import Final, Literal
 import numpy as np
 
 from bench.lab.figures.emodel import Rating, one_way, rate
-from bench.lab.figures.lateness import FRAME, Lateness, jitter, late, quantile, silence
+from bench.lab.figures.lateness import Lateness, jitter, late, quantile, silence
 from bench.lab.figures.playout import PLAYOUT, STATED, runs, share, unheard
 from bench.lab.record import Flow, Wire
+from tenuto.media import FRAME_DURATION
 
 __all__ = [
     "FIGURES",
@@ -97,7 +98,7 @@ def measure(flow: Flow, *, floor: float | None, frames: int, frame_size: int) ->
         lateness=lateness,
         ascending=np.sort(lateness),
         floor=floor,
-        seconds=len(lateness) * FRAME,
+        seconds=len(lateness) * FRAME_DURATION,
         payload=float(len(lateness) * frame_size),
         ratings={
             playout: rate(unheard(lateness, playout), one_way(floor, playout))
@@ -165,7 +166,7 @@ def _concealed(each: Measured) -> float:
 
 
 def _unheard(each: Measured) -> float:
-    return max(runs(unheard(each.lateness, STATED)), default=0) * FRAME
+    return max(runs(unheard(each.lateness, STATED)), default=0) * FRAME_DURATION
 
 
 def _waited(value: float | None) -> float:

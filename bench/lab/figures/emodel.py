@@ -14,8 +14,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.lab.figures.lateness import FRAME
 from bench.lab.figures.playout import runs
+from tenuto.media import FRAME_DURATION
 
 __all__ = [
     "ASSUMPTIONS",
@@ -83,7 +83,7 @@ def rate(mask: NDArray[np.bool_], delay: float) -> Rating:
 
 def one_way(floor: float | None, playout: float) -> float:
     """Mouth to ear: the path, the wait for the turn, and the frame that had to be full first."""
-    return (floor or 0.0) + playout + FRAME
+    return (floor or 0.0) + playout + FRAME_DURATION
 
 
 def burst_ratio(lengths: Sequence[int], frames: int) -> float:

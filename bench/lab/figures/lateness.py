@@ -14,9 +14,10 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.lab.record import FRAME, Flow
+from bench.lab.record import Flow
+from tenuto.media import FRAME_DURATION
 
-__all__ = ["FRAME", "Lateness", "floor_of", "jitter", "late", "quantile", "scheduled", "silence"]
+__all__ = ["Lateness", "floor_of", "jitter", "late", "quantile", "scheduled", "silence"]
 
 _GAIN: Final = 1 / 16
 """RFC 3550, section 6.4.1."""
@@ -36,7 +37,7 @@ def floor_of(flows: Iterable[Flow]) -> float | None:
 
 def scheduled(seconds: float) -> int:
     """Frames in so much audio."""
-    return max(1, round(seconds / FRAME))
+    return max(1, round(seconds / FRAME_DURATION))
 
 
 def late(delays: Sequence[float | None], frames: int, floor: float | None) -> Lateness:
@@ -73,7 +74,7 @@ def jitter(lateness: Lateness) -> float:
 
 
 def _in_order_of_arrival(lateness: Lateness) -> list[float]:
-    order = np.argsort(np.arange(len(lateness)) * FRAME + lateness, kind="stable")
+    order = np.argsort(np.arange(len(lateness)) * FRAME_DURATION + lateness, kind="stable")
     ordered: list[float] = lateness[order].tolist()
     return [value for value in ordered if math.isfinite(value)]
 
@@ -84,8 +85,8 @@ def silence(lateness: Lateness) -> float:
     It is looked for between the earliest moments at which the first and the last frame could have
     come, so that a flow which begins late or ends early has its silence counted.
     """
-    last = (len(lateness) - 1) * FRAME
-    times = np.sort(np.arange(len(lateness)) * FRAME + lateness)
+    last = (len(lateness) - 1) * FRAME_DURATION
+    times = np.sort(np.arange(len(lateness)) * FRAME_DURATION + lateness)
     times = times[np.isfinite(times)]
     arrivals = np.concatenate(([0.0], times, [max(last, *times[-1:].tolist(), 0.0)]))
     return round(float(np.max(np.diff(arrivals))), 6)

@@ -9,7 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.lab.figures.lateness import FRAME, Lateness
+from bench.lab.figures.lateness import Lateness
+from tenuto.media import FRAME_DURATION
 
 __all__ = ["CURVE", "NEAR", "PLAYOUT", "STATED", "curve", "on_repair", "runs", "share", "unheard"]
 
@@ -53,4 +54,4 @@ def on_repair(playout: float, floor: float) -> bool:
     RFC 9002, section 6.1.2: a loss is seen 9/8 round trips after the sending, or by the frames
     after it. The same share then falls on one side or the other by a hair.
     """
-    return abs(playout - (2 * floor + FRAME)) <= NEAR
+    return abs(playout - (2 * floor + FRAME_DURATION)) <= NEAR

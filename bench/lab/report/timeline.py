@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from bench.lab.figures import FRAME, STATED, Lateness, Measured, ProfileTable
+from bench.lab.figures import STATED, Lateness, Measured, ProfileTable
 from bench.lab.record import Drop
 from bench.lab.report.draw import (
     NARROW,
@@ -20,6 +20,7 @@ from bench.lab.report.draw import (
     text,
 )
 from bench.lab.report.text import bare, safe, short
+from tenuto.media import FRAME_DURATION
 
 __all__ = ["timeline"]
 
@@ -111,7 +112,7 @@ def _stems(lateness: Lateness, x: Scale, y: Scale, top: float, canvas: Canvas) -
     latest: dict[int, float] = {}
     for number, value in enumerate(lateness.tolist()):
         if value > _SEEN:
-            column = round(x(number * FRAME) / step)
+            column = round(x(number * FRAME_DURATION) / step)
             latest[column] = max(latest.get(column, 0.0), value)
     soon: list[str] = []
     late: list[str] = []

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from bench.lab.figures import (
-    FRAME,
     STATED,
     Comparison,
     Ground,
@@ -17,6 +16,7 @@ from bench.lab.figures import (
 )
 from bench.lab.record import ProfileNote
 from bench.lab.report.text import DASH, SPACE, amount, bare, interval, short
+from tenuto.media import FRAME_DURATION
 
 __all__ = ["SHARE", "finding", "headline", "notes", "references", "tersely"]
 
@@ -130,7 +130,7 @@ def notes(table: ProfileTable) -> list[str]:
     """What a reader must know before he believes a figure."""
     told = []
     for playout in table.repair:
-        landing = 1000 * (2 * (table.floor or 0.0) + FRAME)
+        landing = 1000 * (2 * (table.floor or 0.0) + FRAME_DURATION)
         told.append(
             f"{1000 * playout:.0f} ms of playout delay lies where a frame that was lost once comes"
             f" again ({landing:.0f} ms: a round trip and a frame). Which side of it they fall on"

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.lab.figures.lateness import FRAME, floor_of, jitter, late, quantile, scheduled, silence
+from bench.lab.figures.lateness import floor_of, jitter, late, quantile, scheduled, silence
 from bench.lab.record import Flow
+from tenuto.media import FRAME_DURATION
 
 INF = math.inf
 
@@ -98,7 +99,7 @@ def test_jitter_does_not_see_what_never_came() -> None:
 
 
 def test_silence_between_arrivals_at_the_start_and_at_the_end() -> None:
-    assert silence(np.zeros(4)) == pytest.approx(FRAME)
+    assert silence(np.zeros(4)) == pytest.approx(FRAME_DURATION)
     # Frames 1 and 2 come together with frame 3.
     assert silence(np.array([0.0, 0.04, 0.02, 0.0])) == pytest.approx(0.060)
     # Begins with the third frame.
@@ -115,5 +116,5 @@ def test_silence_between_arrivals_at_the_start_and_at_the_end() -> None:
 def test_silence_is_bounded_by_the_whole(values: list[float]) -> None:
     lateness = np.array(values)
     finite = [value for value in values if value < INF]
-    longest = (len(values) - 1) * FRAME + max(finite, default=0.0)
+    longest = (len(values) - 1) * FRAME_DURATION + max(finite, default=0.0)
     assert 0.0 <= silence(lateness) <= longest + 1e-6
