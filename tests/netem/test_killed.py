@@ -8,7 +8,7 @@ import random
 import signal
 import subprocess
 import time
-from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -24,30 +24,44 @@ BUSY = "setsid sleep 60 & sleep 60 & ping -i 0.005 $NETEM_SERVER >/dev/null"
 SERVE = "setsid sleep 60 & exec python3 -m http.server 8000"
 
 
-def all_networks() -> set[int]:
-    """Of every process there is."""
-    networks = set()
-    for link in Path("/proc").glob("[0-9]*/ns/net"):
-        with contextlib.suppress(OSError):
-            networks.add(os.stat(link).st_ino)
-    return networks
+@dataclass(frozen=True, slots=True)
+class Networks:
+    """Those of a run, as they were noted."""
+
+    inodes: frozenset[int]
+    noted: float
+    """Seconds since the system's start."""
+
+    def occupied(self) -> set[int]:
+        """In which a process is that was there then. A later one is somebody else's, in a network
+        that was given the number of one that is gone; a run's own ones are known by their mark.
+        """
+        found = set()
+        for folder in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                network = os.stat(folder / "ns/net").st_ino
+                started = int((folder / "stat").read_text().rpartition(")")[2].split()[19])
+                if network in self.inodes and started <= self.noted * os.sysconf("SC_CLK_TCK"):
+                    found.add(network)
+        return found
 
 
-def own_networks(outer: Outer) -> set[int]:
+NONE = Networks(frozenset(), 0.0)
+
+
+def own_networks(outer: Outer) -> Networks:
     """Those that the run's processes are in, but for the one it was started in."""
-    return {each.network for each in processes_with(outer.mark)} - {outer.namespace.inode}
+    inodes = {each.network for each in processes_with(outer.mark)} - {outer.namespace.inode}
+    return Networks(frozenset(inodes), time.clock_gettime(time.CLOCK_BOOTTIME))
 
 
-def assert_nothing_left(
-    outer: Outer, before: dict[str, str], networks: Collection[int] = ()
-) -> None:
+def assert_nothing_left(outer: Outer, before: dict[str, str], networks: Networks = NONE) -> None:
     def gone() -> bool:
-        left = outer.survivors() or all_networks() & set(networks)
-        return not left and outer.state() == before
+        return not (outer.survivors() or networks.occupied()) and outer.state() == before
 
     if not eventually(gone):
         assert outer.survivors() == []
-        assert all_networks() & set(networks) == set()
+        assert networks.occupied() == set()
         assert outer.state() == before
     assert "qdisc tbf" in before["qdiscs"]
 
@@ -79,7 +93,7 @@ def test_the_harness_is_killed_at_any_moment(outer: Outer, driver: str) -> None:
         moment = moments.uniform(0, 2 * start_up)
         time.sleep(moment)
         networks = own_networks(outer)
-        in_full += bool(networks)
+        in_full += bool(networks.inodes)
         run.kill()
         run.communicate()
         assert run.returncode == -signal.SIGKILL, f"ended by itself before {moment:.3f} s"
