@@ -58,6 +58,11 @@ class ErrorCode(Enum):
     FOREIGN_ORIGIN = ("foreign-origin", 403, 0x1C)
     MISDIRECTED = ("misdirected", 421, 0x1D)
     SOURCE_ENDED = ("source-ended", 410, 0x20)
+    OLD_EPOCH = ("old-epoch", 410, 0x21)
+    WRONG_NODE = ("wrong-node", 421, 0x22)
+    UNAUTHORIZED = ("unauthorized", 401, 0x24)  # 0x23 is one of GREASE's
+    TOKEN_EXPIRED = ("token-expired", 401, 0x25)
+    FORBIDDEN = ("forbidden", 403, 0x26)
 
     @property
     def h3_error(self) -> int:
