@@ -261,6 +261,17 @@ class SessionHost:
                 self._room(entry)
         return frames
 
+    def confirm(self, session: Session, cursor: Cursor, until: int, *, rtt: float = 0.0) -> None:
+        """`Session.confirm` now; the producer learns that there is room."""
+        session.confirm(cursor, until, self.now(), rtt)
+        entry = self._entries.get(session.id)
+        if entry is not None:
+            self._room(entry)
+
+    def progress(self, session: Session, listener: str, heard: int) -> None:
+        """`Session.progress` now."""
+        session.progress(listener, heard, self.now())
+
     # Life
 
     def stop_readers(self, reason: TenutoError) -> None:

@@ -48,11 +48,13 @@ class Delivery:
     `frames_per_chunk` is how many frames the door likes to send together, if the listener
     has no wish; fewer are given only first of all, when no more will come, when the source
     pauses and when `pull` is asked for fewer. Where the listener has a wish, more are never
-    given either.
+    given either. A door that learns what has arrived `confirms` it to the host by itself; for
+    another one what it is given counts as arrived.
     """
 
-    def __init__(self, plan: Plan, *, frames_per_chunk: int) -> None:
+    def __init__(self, plan: Plan, *, frames_per_chunk: int, confirms: bool = False) -> None:
         self.plan = plan
+        self._confirms = confirms
         self.state = DeliveryState.OPEN
         self.failure: TenutoError | None = None
         """Why it is BROKEN."""
@@ -104,6 +106,8 @@ class Delivery:
         if frames:
             self.silent = False
             self._gave_at = plan.host.beat
+            if not self._confirms:
+                plan.host.confirm(plan.session, plan.cursor, plan.cursor.next)
         try:
             body = plan.encoding.frames(frames) if frames else b""
         except CannotGoOn as end:

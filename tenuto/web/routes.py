@@ -120,7 +120,8 @@ class Routes:
                 detail={"epoch": session.epoch, "first": session.first},
             )
         if request.method == "HEAD":
-            session.check_attach(wishes.listener, start, wishes.lead_in(session, encoding))
+            lead = wishes.lead_in(session, encoding)
+            session.check_attach(wishes.listener, self._host.now(), start=start, lead=lead)
             return _head(request)
         return self._stream(session, encoding, wishes, start=start)
 
