@@ -59,8 +59,8 @@ class Session(Stock):
 
     @property
     def frontier(self) -> int:
-        """One past the highest frame that listeners were sent, those who are silent left out;
-        as of the last call that had a `now`.
+        """One past the highest frame that listeners were sent or begin behind, those who are
+        silent left out; as of the last call that had a `now`.
         """
         return self._frontier.value
 
@@ -177,6 +177,8 @@ class Session(Stock):
             tolerance=frames_of(behind + LIVE_SLACK) if live else None,
         )
         self.cursors.append(cursor)
+        # Whoever goes on at a frame has those before it, though no door may have heard of that.
+        self._frontier.sent(cursor, now)
         self._widen(lead)
         self._life.apply(Trigger.ATTACHED, now)
         return cursor

@@ -142,6 +142,21 @@ class TestFrontier:
         assert not cursor.silent(20.5)
         assert cursor.silent(20.6)
 
+    def test_one_that_goes_on_at_a_frame_has_those_before_it(self) -> None:
+        one = session()
+        cursor = one.attach("a", 0.0)
+        now = 0.0
+        for _ in range(20):
+            produce(one, now)
+            take(one, cursor, now)
+            now += TICK
+        # All of it was heard, but the connection was gone before anybody learnt of that.
+        one.detach(cursor, now)
+        assert (one.frontier, one.end > 100) == (0, True)
+        new = one.attach("a", now, start=one.end)
+        assert produce(one, now) == 20
+        assert take(one, new, now) > 0
+
 
 class TestOthers:
     def test_a_dead_leg_holds_nobodys_ring(self) -> None:
