@@ -217,7 +217,7 @@ async def test_live_goes_on_with_the_present_and_gapless_where_it_left(
 ) -> None:
     server = await start_server()
     ask = asker(door, server, ca_file)
-    path = await create(ask, source="clock", frames=150)
+    path = await create(ask, source="clock", frames=300)
     await asyncio.sleep(1.6)
     live, gapless, near = await asyncio.gather(
         ask(f"{path}/audio?from=3"),
@@ -230,12 +230,16 @@ async def test_live_goes_on_with_the_present_and_gapless_where_it_left(
     assert begin.sequence == 3
     assert isinstance(gap, Gap)
     assert gap.sequence == 3
-    assert 60 < gap.count < 90
-    assert [frame.sequence for frame in frames(rest)] == list(range(3 + gap.count, 150))
-    assert server.host.tally.frames_dropped == gap.count
-    assert rest[-1] == End(150, 150 * 320)
+    assert gap.count > 60
+    # On a machine that stands still for half a second there is another.
+    missed = [each for each in (gap, *rest) if isinstance(each, Gap)]
+    left_out = {each.sequence + n for each in missed for n in range(each.count)}
+    heard = [frame.sequence for frame in frames(rest)]
+    assert heard == [number for number in range(3, 300) if number not in left_out]
+    assert server.host.tally.frames_dropped == len(left_out)
+    assert rest[-1] == End(300, 300 * 320)
     got = frames(RecordDecoder().feed(gapless.body))
-    assert [frame.sequence for frame in got] == list(range(3, 150))
+    assert [frame.sequence for frame in got] == list(range(3, 300))
     got = frames(RecordDecoder().feed(near.body))
     assert got[0].sequence > 60
 
