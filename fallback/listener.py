@@ -30,6 +30,9 @@ _TCP_NOTSENT_LOWAT = 25
 _LEAST_SEND_BUFFER = 32 * 1024
 _ACCEPT_PAUSE = 0.1
 
+_ABORTING = 0.3
+"""Seconds for the tasks of aborted connections to end."""
+
 
 @dataclass(frozen=True, slots=True)
 class TcpLimits:
@@ -134,12 +137,17 @@ class TcpListener:
         await self._worker.terminated.set()
         if self._open:
             await asyncio.wait(list(self._open), timeout=grace)
+        self.abort()
+        if self._open:
+            await asyncio.wait(list(self._open), timeout=_ABORTING)
+
+    def abort(self) -> None:
+        """End what is open, whatever is unsent."""
+        self.stop_accepting()
         for task, transport in list(self._open.items()):
             if transport is not None:
                 transport.abort()
             task.cancel()
-        if self._open:
-            await asyncio.wait(list(self._open), timeout=1.0)
 
     async def _accept(self, listening: socket.socket) -> None:
         """Count before the TLS handshake: what has only begun costs memory too."""

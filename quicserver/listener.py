@@ -125,6 +125,9 @@ class QuicListener:
     def stop_accepting(self) -> None:
         self._accepting = False
 
+    def goaway(self) -> None:
+        """Tell every client to ask elsewhere from now on (RFC 9114 section 5.2)."""
+
     def close(self) -> None:
         """CONNECTION_CLOSE to everyone, and free the port."""
         for peer in list(self._ids):

@@ -8,12 +8,15 @@ from pathlib import Path
 
 from tenuto.errors import OperatorError
 from tenuto.media import AudioFormat
-from tenuto.policy import QuicShare
+from tenuto.policy import AttachRate, QuicShare
 from tenuto.session import SessionLimits
 
 __all__ = ["LOOPBACK", "ServerSettings"]
 
 LOOPBACK = ("127.0.0.1", "::1")
+
+MAX_PATIENCE = 3600.0
+"""Seconds for which a server may be told to drain, or to wait for its port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,13 @@ class ServerSettings:
     stdin_format: AudioFormat | None = None
     """Of raw samples; None: a WAV header says it."""
     quic: QuicShare = field(default_factory=QuicShare)
+    token_keys: tuple[Path, ...] = ()
+    """Files of keys for tokens, the one that signs first; none: loopback only, no tokens."""
+    attach_rate: float = 200.0
+    """Listeners a second that may attach, beyond a burst of `attach_burst`."""
+    attach_burst: float = 200.0
+    wait_for_port: float = 0.0
+    """Seconds to wait for a port that another process is about to leave."""
     idle_timeout: float = 12.0
     grace: float = 2.0
     max_connections: int = 2000
@@ -47,6 +57,12 @@ class ServerSettings:
             raise OperatorError(f"port {self.port}", remedy="choose 1 to 65535, or 0 for any")
         for host in self.hosts:
             self._check_host(host)
+        AttachRate(self.attach_rate, self.attach_burst)  # It refuses nonsense.
+        for name, seconds in (("grace", self.grace), ("wait-for-port", self.wait_for_port)):
+            if not 0 <= seconds <= MAX_PATIENCE:
+                raise OperatorError(
+                    f"{name} = {seconds:g}", remedy=f"give 0 to {MAX_PATIENCE:g} seconds"
+                )
         if (self.certificate is None) != (self.key is None):
             missing = "--key" if self.key is None else "--cert"
             raise OperatorError(
@@ -74,9 +90,9 @@ class ServerSettings:
             raise OperatorError(
                 f"{host!r} is no address", remedy="bind to addresses, such as 127.0.0.1 or ::1"
             ) from None
-        if not address.is_loopback:
+        if not address.is_loopback and not self.token_keys:
             # Nobody may listen or spend on an engine without a token.
             raise OperatorError(
                 f"cannot bind {host}: without a configured key only loopback is served",
-                remedy="bind 127.0.0.1 and ::1; put a proxy in front for tests",
+                remedy="make a key with `tenuto token --new-key FILE` and add --token-key FILE",
             )

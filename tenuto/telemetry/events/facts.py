@@ -15,6 +15,7 @@ __all__ = [
     "Event",
     "Level",
     "PeerFaulted",
+    "RestartRefused",
     "ServerStopped",
     "SessionClosed",
     "SessionOpened",
@@ -122,6 +123,14 @@ class AddressSkipped(Event):
 
     level: ClassVar[Level] = Level.WARNING
     address: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RestartRefused(Event):
+    """The command would not start anew as it is; this process goes on serving."""
+
+    level: ClassVar[Level] = Level.WARNING
     reason: str
 
 
