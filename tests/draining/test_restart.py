@@ -149,6 +149,7 @@ def test_a_listener_hears_on_within_two_seconds(door: str, server_process: Start
         server.process.send_signal(signal.SIGHUP)
         while connection.recv(65536):
             pass
+        connection.close()
         cut = time.monotonic()
         request(server.port, server.ca, path).close()
     took = time.monotonic() - cut
