@@ -59,7 +59,7 @@ class ChunkSender:
         self._deadline = deadline
         self._meter = meter
         self._delivery = Delivery(plan, frames_per_chunk=FRAMES_PER_CHUNK)
-        self._confirmations = Confirmations()
+        self._confirmations = Confirmations(plan.cursor.next)
         self._acknowledged = 0
         self._moved_at = plan.host.now()
         self._blocked = False

@@ -26,7 +26,7 @@ def measures() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Bytes on the wire of one connection, counted from the end of its handshake."""
+    """Bytes on the wire of one connection, counted from its first answer."""
 
     acknowledged: int
     unacknowledged: int
@@ -45,18 +45,23 @@ class Meter:
     def __init__(self, connection: socket.socket) -> None:
         self.written = 0
         self._connection = connection
-        # The handshake and the session tickets have left by now, or wait in the kernel.
-        self._before = self._read()[0] + self._queued()
+        self._before = 0
 
     def count(self, size: int) -> None:
-        """So many bytes were given to TLS in one piece."""
+        """So many bytes are about to be given to TLS in one piece."""
+        if not self.written:
+            # The handshake and its tickets have left by now, or wait in the kernel.
+            with contextlib.suppress(OSError):
+                self._before = self._read()[0] + self._queued()
         self.written += size + _RECORD_OVERHEAD * -(-size // _RECORD)
 
     def read(self) -> Standing:
         """Raises `OSError` once the connection is closed."""
         total, rtt = self._read()
-        acknowledged = max(0, total - self._before)
-        return Standing(acknowledged, max(0, self.written - acknowledged), rtt)
+        # What TLS sends of its own accord, such as a new key, is not counted.
+        self._before = max(self._before, total - self.written)
+        acknowledged = total - self._before
+        return Standing(acknowledged, self.written - acknowledged, rtt)
 
     def in_process(self, standing: Standing) -> int:
         """How much of what is not acknowledged has not even reached the kernel."""
@@ -68,7 +73,7 @@ class Meter:
         """Is nothing under way, whatever was counted? Then the count begins anew."""
         if self._queued():
             return False
-        self.written = max(0, self._read()[0] - self._before)
+        self._before = self._read()[0] - self.written
         return True
 
     def _read(self) -> tuple[int, float]:
@@ -91,8 +96,7 @@ class CountingWriter(asyncio.StreamWriter):
 
     def start_meter(self, connection: socket.socket) -> None:
         if measures():
-            with contextlib.suppress(OSError):
-                self.meter = Meter(connection)
+            self.meter = Meter(connection)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         if self.meter is not None:

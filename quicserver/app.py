@@ -283,6 +283,7 @@ class Server:
                 Reading("quic_half_open", "QUIC handshakes unfinished", quic.half_open),
                 Reading("quic_held_bytes", "bytes sent and not acknowledged", quic.held),
                 *counters("quic", asdict(quic.tally)),
+                *counters("quic", {"kernel_drops": quic.kernel_drops, **quic.afterlife}),
             ]
         return readings
 

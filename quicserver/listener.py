@@ -23,6 +23,7 @@ from starlette.types import ASGIApp
 
 from quicserver.afterlife import Afterlife
 from quicserver.invariants import LONG_HEADER, read_long_header
+from quicserver.kerneldrops import kernel_drops
 from quicserver.limits import DoorLimits
 from quicserver.peer import Address, Peer
 from tenuto.host import Admission
@@ -114,6 +115,19 @@ class QuicListener:
     def held(self) -> int:
         """Bytes written for all clients and not yet acknowledged."""
         return sum(peer.held for peer in self._ids)
+
+    @property
+    def kernel_drops(self) -> int:
+        """Datagrams lost because the sockets were not read in time."""
+        return kernel_drops(self._sockets)
+
+    @property
+    def afterlife(self) -> dict[str, int]:
+        """Counters: what was sent on behalf of connections that are no more."""
+        return {
+            "closes_repeated": self._afterlife.closes_repeated,
+            "resets_sent": self._afterlife.resets_sent,
+        }
 
     @property
     def requests(self) -> int:

@@ -230,9 +230,7 @@ class Peer:
             case ProtocolNegotiated() if event.alpn_protocol in H3_ALPN:
                 self._http = Http3(self.connection)
             case HandshakeCompleted():
-                self._door.established(self)
-                if self._door.leaving:
-                    self.goaway()
+                self._shaken_hands()
             case ConnectionTerminated():
                 self._end()
                 return
@@ -245,6 +243,11 @@ class Peer:
         if self._http is not None:
             for http_event in self._http.handle_event(event):
                 self._handle_http(http_event)
+
+    def _shaken_hands(self) -> None:
+        self._door.established(self)
+        if self._door.leaving:
+            self.goaway()
 
     def _handle_http(self, event: H3Event) -> None:
         if isinstance(event, HeadersReceived):

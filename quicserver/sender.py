@@ -54,7 +54,7 @@ class PlanSender:
         self._plan = plan
         self._limits = limits
         self._delivery = Delivery(plan, frames_per_chunk=1)
-        self._confirmations = Confirmations()
+        self._confirmations = Confirmations(plan.cursor.next)
         self._acknowledged = 0
         self._moved_at = now
         self._farewell: asyncio.TimerHandle | None = None

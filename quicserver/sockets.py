@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import socket
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -12,7 +13,7 @@ from quicserver.limits import DoorLimits
 from quicserver.listener import bind_udp
 from tenuto.errors import OperatorError
 from tenuto.settings import LOOPBACK
-from tenuto.telemetry.events import AddressSkipped, Event
+from tenuto.telemetry.events import AddressSkipped, BufferCutShort, Event
 
 __all__ = ["BoundSockets", "bind_all"]
 
@@ -87,10 +88,25 @@ def _bind_host(
     listening.listen(1024)
     if udp:
         try:
-            bound.udp.append(bind_udp(host, bound.port, door.socket_buffer))
+            datagrams = bind_udp(host, bound.port, door.socket_buffer)
         except OSError as error:
             error.filename = f"UDP {host}"
             raise
+        bound.udp.append(datagrams)
+        _look_at_buffers(datagrams, host, door.socket_buffer, on_event)
+
+
+def _look_at_buffers(
+    bound: socket.socket, host: str, asked: int, on_event: Callable[[Event], None]
+) -> None:
+    """Say so where a busy moment of the loop would lose packets, and what to do about it."""
+    options = (socket.SO_RCVBUF, socket.SO_SNDBUF)
+    granted = min(bound.getsockopt(socket.SOL_SOCKET, option) for option in options)
+    if sys.platform == "linux":
+        granted //= 2  # which counts its own bookkeeping too, and as much as the data
+    if granted < asked // 2:
+        advice = f"sysctl -w net.core.rmem_max={asked} net.core.wmem_max={asked}"
+        on_event(BufferCutShort(host, asked, granted, advice))
 
 
 def _explain(error: OSError, port: int) -> OperatorError:

@@ -17,9 +17,11 @@ class Confirmations:
     All totals count from the same byte, whichever the door chooses, and never fall.
     """
 
-    __slots__ = ("_marks",)
+    __slots__ = ("_marks", "_until")
 
-    def __init__(self) -> None:
+    def __init__(self, start: int) -> None:
+        """Frames count from `start`."""
+        self._until = start
         self._marks: deque[tuple[int, int]] = deque()
         """Bytes written in all, and one past the last frame that is whole in them."""
 
@@ -30,9 +32,10 @@ class Confirmations:
 
     def wrote(self, total: int, until: int) -> None:
         """With `total` bytes written, the frames below `until` are all in them."""
+        if until == self._until:
+            return  # There was no frame in this write: it confirms nothing.
+        self._until = until
         marks = self._marks
-        if marks and marks[-1][1] == until:
-            return  # No frame in this write: it confirms nothing that the last did not.
         if len(marks) >= MAX_MARKS:
             # The newest stays: the end of what was written must not wait for a next write.
             self._marks = marks = deque(islice(marks, 1, None, 2))

@@ -2,6 +2,7 @@
 
 from tenuto.telemetry.events.facts import (
     AddressSkipped,
+    BufferCutShort,
     CertificateKept,
     CertificateReplaced,
     ConnectionRefused,
@@ -19,6 +20,7 @@ from tenuto.telemetry.events.facts import (
 
 __all__ = [
     "AddressSkipped",
+    "BufferCutShort",
     "CertificateKept",
     "CertificateReplaced",
     "ConnectionRefused",
