@@ -220,7 +220,13 @@ class Server:
             return
         configuration = QuicConfiguration(is_client=False)
         self._keeper.subscribe(lambda pair: _install_quic(configuration, pair))
-        self._quic = QuicListener(app, configuration, self._door_limits, on_event=self._on_event)
+        self._quic = QuicListener(
+            app,
+            configuration,
+            self._door_limits,
+            reset_key=self._keeper.certificate.derive_key(b"tenuto stateless reset"),
+            on_event=self._on_event,
+        )
         self._quic.listen(bound.udp)
         for each in bound.udp:
             granted = each.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
@@ -311,6 +317,7 @@ class Server:
                 Reading("quic_half_open", "QUIC handshakes unfinished", quic.half_open),
                 Reading("quic_held_bytes", "bytes sent and not acknowledged", quic.held),
                 *counters("quic", asdict(quic.tally)),
+                *counters("quic", {"kernel_drops": quic.kernel_drops, **quic.afterlife}),
             ]
         return readings
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import socket
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -12,7 +13,7 @@ from quicserver.limits import DoorLimits
 from quicserver.listener import bind_udp
 from tenuto.errors import OperatorError
 from tenuto.settings import LOOPBACK
-from tenuto.telemetry.events import AddressSkipped, Event
+from tenuto.telemetry.events import AddressSkipped, BufferCutShort, Event
 
 __all__ = ["BoundSockets", "PortInUse", "bind_all"]
 
@@ -128,13 +129,15 @@ def _bind_host(bound: BoundSockets, host: str, wanted: _Wanted) -> None:
 def _bind_udp_host(bound: BoundSockets, host: str, wanted: _Wanted) -> bool:
     """False where this machine lacks the address family of a default address."""
     taken = wanted.inherited.take(socket.SOCK_DGRAM, host, bound.port)
+    asked = wanted.door.socket_buffer
     try:
-        bound.udp.append(taken or bind_udp(host, bound.port, wanted.door.socket_buffer))
+        bound.udp.append(taken or bind_udp(host, bound.port, asked))
     except OSError as error:
         if _skips(error, host, wanted):
             return False
         error.filename = f"UDP {host}"
         raise
+    _look_at_buffers(bound.udp[-1], host, asked, wanted.on_event)
     return True
 
 
@@ -143,6 +146,19 @@ def _skips(error: OSError, host: str, wanted: _Wanted) -> bool:
         return False
     wanted.on_event(AddressSkipped(host, error.strerror or str(error)))
     return True
+
+
+def _look_at_buffers(
+    bound: socket.socket, host: str, asked: int, on_event: Callable[[Event], None]
+) -> None:
+    """Say so where a busy moment of the loop would lose packets, and what to do about it."""
+    options = (socket.SO_RCVBUF, socket.SO_SNDBUF)
+    granted = min(bound.getsockopt(socket.SOL_SOCKET, option) for option in options)
+    if sys.platform == "linux":
+        granted //= 2  # which counts its own bookkeeping too, and as much as the data
+    if granted < asked // 2:
+        advice = f"sysctl -w net.core.rmem_max={asked} net.core.wmem_max={asked}"
+        on_event(BufferCutShort(host, asked, granted, advice))
 
 
 def _explain(error: OSError, port: int) -> OperatorError:

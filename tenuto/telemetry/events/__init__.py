@@ -2,6 +2,7 @@
 
 from tenuto.telemetry.events.facts import (
     AddressSkipped,
+    BufferCutShort,
     CertificateKept,
     CertificateReplaced,
     ConnectionRefused,
@@ -20,6 +21,7 @@ from tenuto.telemetry.events.facts import (
 
 __all__ = [
     "AddressSkipped",
+    "BufferCutShort",
     "CertificateKept",
     "CertificateReplaced",
     "ConnectionRefused",

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 __all__ = [
     "AddressSkipped",
+    "BufferCutShort",
     "CertificateKept",
     "CertificateReplaced",
     "ConnectionRefused",
@@ -45,6 +46,17 @@ class DoorOpened(Event):
     door: str
     address: str
     buffer: int
+
+
+@dataclass(frozen=True, slots=True)
+class BufferCutShort(Event):
+    """The kernel grants a socket much less than was asked for, in bytes: bursts may be lost."""
+
+    level: ClassVar[Level] = Level.WARNING
+    address: str
+    asked: int
+    granted: int
+    advice: str
 
 
 @dataclass(frozen=True, slots=True)
