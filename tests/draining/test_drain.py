@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 
@@ -141,7 +141,7 @@ def test_listeners_are_told_when_to_come_back_one_after_the_other(server_process
     ended_well(server, 2.0)
 
 
-def notice(connection: ssl.SSLSocket) -> dict[str, object]:
+def notice(connection: ssl.SSLSocket) -> dict[str, Any]:
     """The last thing that was said, before the connection ended without the zero chunk."""
     heard = b""
     with contextlib.suppress(OSError):
@@ -150,7 +150,7 @@ def notice(connection: ssl.SSLSocket) -> dict[str, object]:
     connection.close()
     assert not heard.endswith(b"0\r\n\r\n")
     begin = heard.rindex(b'{"code"')
-    told: dict[str, object] = json.loads(heard[begin : heard.rindex(b"}") + 1])
+    told: dict[str, Any] = json.loads(heard[begin : heard.rindex(b"}") + 1])
     return told
 
 
