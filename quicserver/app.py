@@ -108,6 +108,8 @@ class Server:
             max_held=settings.max_held,
             on_event=self._on_event,
             first_sequence=settings.first_sequence,
+            node=settings.node,
+            peers=settings.peers,
         )
         self._turnstile = Turnstile(
             AttachRate(settings.attach_rate, settings.attach_burst),

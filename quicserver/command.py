@@ -80,6 +80,16 @@ __all__ = ["serve"]
     help="Listeners a second that may attach; the others are told when to come back.",
 )
 @click.option(
+    "--node", default="", metavar="TAG", help="Begin the ids of our sessions with this tag."
+)
+@click.option(
+    "--peer",
+    "peers",
+    multiple=True,
+    metavar="TAG=URL",
+    help="Another node: who asks us for a session of its is told the URL.",
+)
+@click.option(
     "--wait-for-port",
     default=0.0,
     show_default=True,
@@ -103,6 +113,8 @@ def serve(
     grace: float,
     token_keys: tuple[Path, ...],
     attach_rate: float,
+    node: str,
+    peers: tuple[str, ...],
     wait_for_port: float,
     only_check: bool,
     test_sources: bool,
@@ -139,6 +151,8 @@ def serve(
         token_keys=token_keys,
         attach_rate=attach_rate,
         attach_burst=max(1.0, attach_rate),
+        node=node,
+        peers=ServerSettings.parse_peers(peers),
         wait_for_port=wait_for_port,
         test_sources=test_sources,
         first_sequence=first_sequence,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from tenuto.errors import OperatorError
 from tenuto.media import AudioFormat
@@ -34,6 +37,10 @@ class ServerSettings:
     stdin_format: AudioFormat | None = None
     """Of raw samples; None: a WAV header says it."""
     quic: QuicShare = field(default_factory=QuicShare)
+    node: str = ""
+    """The tag in the ids of our sessions, by which servers of a cluster tell whose they are."""
+    peers: Mapping[str, str] = field(default_factory=dict)
+    """URLs of other nodes by their tags."""
     token_keys: tuple[Path, ...] = ()
     """Files of keys for tokens, the one that signs first; none: loopback only, no tokens."""
     attach_rate: float = 200.0
@@ -57,12 +64,8 @@ class ServerSettings:
             raise OperatorError(f"port {self.port}", remedy="choose 1 to 65535, or 0 for any")
         for host in self.hosts:
             self._check_host(host)
-        AttachRate(self.attach_rate, self.attach_burst)  # It refuses nonsense.
-        for name, seconds in (("grace", self.grace), ("wait-for-port", self.wait_for_port)):
-            if not 0 <= seconds <= MAX_PATIENCE:
-                raise OperatorError(
-                    f"{name} = {seconds:g}", remedy=f"give 0 to {MAX_PATIENCE:g} seconds"
-                )
+        self._check_nodes()
+        self._check_numbers()
         if (self.certificate is None) != (self.key is None):
             missing = "--key" if self.key is None else "--cert"
             raise OperatorError(
@@ -82,6 +85,37 @@ class ServerSettings:
                 "a format of standard input, which is not served",
                 remedy="add --stdin live or --stdin pausable",
             )
+
+    def _check_nodes(self) -> None:
+        for tag in (*([self.node] if self.node else []), *self.peers):
+            if not re.fullmatch("[a-z0-9]{1,16}", tag):
+                raise OperatorError(
+                    f"node {tag[:50]!r}", remedy="call it by 1 to 16 of the characters a-z and 0-9"
+                )
+
+    def _check_numbers(self) -> None:
+        AttachRate(self.attach_rate, self.attach_burst)  # It refuses nonsense.
+        for name, seconds in (("grace", self.grace), ("wait-for-port", self.wait_for_port)):
+            if not 0 <= seconds <= MAX_PATIENCE:
+                raise OperatorError(
+                    f"{name} = {seconds:g}", remedy=f"give 0 to {MAX_PATIENCE:g} seconds"
+                )
+
+    @staticmethod
+    def parse_peers(given: Iterable[str]) -> dict[str, str]:
+        """From `TAG=URL` each."""
+        peers: dict[str, str] = {}
+        for text in given:
+            tag, _, url = text.partition("=")
+            parts = urlsplit(url)
+            if parts.scheme != "https" or not parts.netloc:
+                raise OperatorError(
+                    f"peer {text[:100]!r}", remedy="say TAG=https://HOST:PORT of the other node"
+                )
+            if tag in peers:
+                raise OperatorError(f"peer {tag[:50]!r} twice", remedy="name each node once")
+            peers[tag] = url.rstrip("/")
+        return peers
 
     def _check_host(self, host: str) -> None:
         try:
