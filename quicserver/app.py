@@ -289,7 +289,11 @@ class Server:
         doors: dict[str, object] = {"tcp": self._tcp.connections}
         if self._quic is not None:
             doors["quic"] = self._quic.connections
-        return {"doors": doors, "uptime": round(time.monotonic() - self._started, 3)}
+        return {
+            "doors": doors,
+            "tasks": len(asyncio.all_tasks()),
+            "uptime": round(time.monotonic() - self._started, 3),
+        }
 
     def _read_metrics(self) -> list[Reading]:
         host = self.host
