@@ -48,7 +48,8 @@ class Place:
 class _QuicVisitor(QuicListener):
     def stop(self) -> None:
         """STOP_SENDING; the connection stays."""
-        self._quic.stop_stream(0, _H3_REQUEST_CANCELLED)
+        with contextlib.suppress(ValueError):  # It has ended already.
+            self._quic.stop_stream(0, _H3_REQUEST_CANCELLED)
         self._transmit(time.monotonic())
 
     def close(self) -> None:

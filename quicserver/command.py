@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from quicserver.app import Server, check
+from quicserver.app import Server
+from quicserver.app import check as check_settings
 from quicserver.handover import become_successor, take_over
 from quicserver.platform import loop_factory, raise_descriptor_limit, spare_collector
 from quicserver.running import run
@@ -96,7 +97,7 @@ __all__ = ["serve"]
     metavar="SECONDS",
     help="Wait so long for a port that an ending server still has.",
 )
-@click.option("--check", "only_check", is_flag=True, help="Say whether it would start, and end.")
+@click.option("--check", is_flag=True, help="Say whether it would start, and end.")
 @click.option("--test-sources", is_flag=True, help="Serve counting, model and clock, for tests.")
 @click.option("--first-sequence", default=0, hidden=True, help="Where sequences start.")
 @click.option("--log", type=click.Choice(["text", "json"]), default="text", show_default=True)
@@ -116,7 +117,7 @@ def serve(
     node: str,
     peers: tuple[str, ...],
     wait_for_port: float,
-    only_check: bool,
+    check: bool,
     test_sources: bool,
     first_sequence: int,
     log: str,
@@ -157,8 +158,8 @@ def serve(
         test_sources=test_sources,
         first_sequence=first_sequence,
     )
-    if only_check:
-        check(settings)
+    if check:
+        check_settings(settings)
         click.echo("it would start", err=True)
         return
     raise_descriptor_limit()
