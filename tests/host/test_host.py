@@ -10,7 +10,7 @@ import pytest
 
 from tenuto.errors import ErrorCode, RequestError, SourceError
 from tenuto.host import SessionHost
-from tenuto.host.host import MAX_TOMBSTONES
+from tenuto.host.tombstones import MAX_TOMBSTONES
 from tenuto.media import AudioFormat
 from tenuto.session import SessionLimits, State
 from tenuto.sources import CountingSource

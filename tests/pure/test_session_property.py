@@ -82,6 +82,7 @@ class Company:
         most = 100 if listener.steady else self.rng.choice([1, 3, 10, 100])
         due = self.session.due(cursor, self.now)
         frames = [frame.sequence for frame in self.session.take(cursor, self.now, most)]
+        self.session.confirm(cursor, cursor.next, self.now)
         assert len(frames) == min(most, due)
         expected = cursor.start + len(listener.got)
         assert frames == list(range(expected, expected + len(frames)))
