@@ -257,9 +257,6 @@ class SessionHost:
             entry.readers.pop(cursor, None)
             entry.room()
 
-    def confirm(self, session: Session, cursor: Cursor, until: int, *, rtt: float = 0.0) -> None:
-        """All frames below `until` have reached this listener."""
-
     def take(self, session: Session, cursor: Cursor, most: int) -> list[Frame]:
         """`Session.take` at the present beat; the producer learns that there is room."""
         before = session.dropped
