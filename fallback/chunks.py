@@ -58,7 +58,9 @@ class ChunkSender:
         self._send = send
         self._deadline = deadline
         self._meter = meter
-        self._delivery = Delivery(plan, frames_per_chunk=FRAMES_PER_CHUNK)
+        self._delivery = Delivery(
+            plan, frames_per_chunk=FRAMES_PER_CHUNK, confirms=meter is not None
+        )
         self._confirmations = Confirmations(plan.cursor.next)
         self._acknowledged = 0
         self._moved_at = plan.host.now()
@@ -88,6 +90,10 @@ class ChunkSender:
         """
         plan = self._plan
         plan.host.serve(plan.session, plan.cursor, self)
+        if self._meter is not None:
+            # The session is told at once how far away this listener is.
+            rtt = self._meter.read().rtt
+            plan.host.confirm(plan.session, plan.cursor, plan.cursor.next, rtt=rtt)
         while not self._left:
             self._wake.clear()
             room = self._room()
@@ -120,13 +126,14 @@ class ChunkSender:
             return MOST_FRAMES
         standing = meter.read()
         self._learn(standing)
-        if delivery.silent or not standing.unacknowledged:
+        if not standing.unacknowledged:
             return MOST_FRAMES
-        frame = delivery.frame_size
-        most = MOST_UNACKNOWLEDGED * self._plan.session.audio.bytes_per_second
-        room = int((most - standing.unacknowledged) // frame)
-        if room < min(FRAMES_PER_CHUNK, delivery.fitting):
-            return 0
+        room = FIRST_FRAMES
+        if not delivery.silent:
+            most = MOST_UNACKNOWLEDGED * self._plan.session.audio.bytes_per_second
+            room = int((most - standing.unacknowledged) // delivery.frame_size)
+            if room < min(FRAMES_PER_CHUNK, delivery.fitting):
+                return 0
         # The kernel takes no more than it can soon send: what does not fit stays in the ring.
         return room if meter.in_process(standing) <= MOST_IN_PROCESS else 0
 
@@ -169,9 +176,7 @@ class ChunkSender:
         message = {"type": "http.response.body", "body": data, "more_body": True}
         async with asyncio.timeout(self._deadline):
             await self._send(message)
-        if meter is None:
-            plan.host.confirm(plan.session, plan.cursor, plan.cursor.next)
-        else:
+        if meter is not None:
             self._confirmations.wrote(meter.written, plan.cursor.next)
         # hypercorn's send neither raises nor yields once the client has gone: without this
         # an unpaced stream would never let the loop see the disconnect.

@@ -53,11 +53,19 @@ class PlanSender:
         self._peer = peer
         self._plan = plan
         self._limits = limits
-        self._delivery = Delivery(plan, frames_per_chunk=1)
+        self._delivery = Delivery(plan, frames_per_chunk=1, confirms=True)
         self._confirmations = Confirmations(plan.cursor.next)
         self._acknowledged = 0
         self._moved_at = now
         self._farewell: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """Be woken by the session, which is told at once how far away its listener is."""
+        plan = self._plan
+        plan.host.serve(plan.session, plan.cursor, self)
+        rtt = self._peer.connection.smoothed_rtt
+        plan.host.confirm(plan.session, plan.cursor, plan.cursor.next, rtt=rtt)
+        self.wake()
 
     @property
     def expecting(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aioquic.h3.events import HeadersReceived
-from aioquic.quic.events import StreamDataReceived, StreamReset
+from aioquic.quic.events import QuicEvent, StreamDataReceived, StreamReset
 
 from tenuto.quic import Http3
 from tenuto.tls import DevPair
@@ -35,11 +35,12 @@ class Ends:
         self.run(0.2)
 
     def _feed(self, end: Endpoint, http: Http3) -> None:
-        def feed(event: object) -> None:
-            for each in http.handle_event(event):  # type: ignore[arg-type]
-                if isinstance(each, HeadersReceived) and http is self.server:
-                    if not http.refuses(each.stream_id):
-                        self.requests.append(each.stream_id)
+        def feed(event: QuicEvent) -> None:
+            for each in http.handle_event(event):
+                if http is self.client or not isinstance(each, HeadersReceived):
+                    continue
+                if not http.refuses(each.stream_id):
+                    self.requests.append(each.stream_id)
 
         end.on_event = feed
 

@@ -1,4 +1,4 @@
-"""What `tenuto.quic.connection` and `tenuto.quic.http3` reach into: aioquic 1.7.2, and this fails when it moves.
+"""What `tenuto.quic`'s connection and http3 reach into: aioquic 1.7.2; this fails when it moves.
 
 When a new release is taken: read what changed around each name, then correct the lists.
 """

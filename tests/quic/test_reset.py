@@ -86,10 +86,9 @@ def test_a_token_that_is_not_quite_right_is_noise(dev_pair: DevPair, spoil: int)
     pair = VirtualPair(dev_pair, reset_key=ResetKey(KEY))
     answer = ResetKey(KEY).answer(short_packet(pair.client.quic._peer_cid.cid, 60), 8)
     assert answer is not None
-    if spoil == 20:
-        answer = answer[-20:]  # too short to be a reset, token and all
-    else:
-        answer = answer[:-1] + bytes((answer[-1] ^ spoil,))
+    wrong = answer[:-1] + bytes((answer[-1] ^ spoil,))
+    short = answer[-20:]  # too short to be a reset, token and all
+    answer = short if spoil == 20 else wrong
     pair.deliver(pair.client, answer, SERVER)
     pair.run(0.2)
     assert not pair.client.quic.was_reset
