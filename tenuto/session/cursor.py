@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum, auto
+from math import inf
 
 from tenuto.media import FRAME_DURATION
 from tenuto.session.pace import PlayoutEstimate
@@ -48,7 +49,6 @@ class Cursor:
         "_credit",
         "_credit_at",
         "_rate",
-        "_waiting_since",
         "confirmed",
         "departure",
         "lead",
@@ -56,6 +56,7 @@ class Cursor:
         "next",
         "pace",
         "rtt",
+        "silent_at",
         "since",
         "start",
         "tolerance",
@@ -82,8 +83,10 @@ class Cursor:
         self.since = now
         self.pace = PlayoutEstimate(start, now)
         self.departure: Departure | None = None
-        self._waiting_since = now
-        """When the oldest frame that is not confirmed was sent, or the last confirmation came."""
+        self.silent_at = inf
+        """SILENCE and two round trips after the last confirmation, or after the oldest frame was
+        sent that is not confirmed, whichever came later; never where all is confirmed.
+        """
         self._rate = catch_up
         self._credit: float = catch_up
         self._credit_at = now
@@ -109,13 +112,11 @@ class Cursor:
 
     def silent(self, now: float) -> bool:
         """Is there no telling whether what it was sent arrives?"""
-        if self.confirmed >= self.next:
-            return False
-        return now - self._waiting_since > SILENCE + 2 * self.rtt
+        return now > self.silent_at
 
     def advance(self, until: int, now: float) -> None:
         if self.confirmed >= self.next:
-            self._waiting_since = now
+            self.silent_at = now + SILENCE + 2 * self.rtt
         self._credit = self._credit_now(now) - (until - self.next)
         self._credit_at = now
         self.next = until
@@ -123,12 +124,14 @@ class Cursor:
 
     def confirm(self, until: int, now: float, rtt: float) -> bool:
         """All frames below `until` have arrived; True if that is news."""
-        self.rtt = min(rtt, MAX_RTT)
+        rtt = min(rtt, MAX_RTT)
+        self.silent_at += 2 * (rtt - self.rtt)
+        self.rtt = rtt
         until = min(until, self.next)
         if until <= self.confirmed:
             return False
         self.confirmed = until
-        self._waiting_since = now
+        self.silent_at = inf if until == self.next else now + SILENCE + 2 * rtt
         return True
 
     def jump(self, to: int, now: float) -> None:

@@ -28,13 +28,13 @@ class Frontier:
         """As of the last call."""
 
     def at(self, now: float) -> int:
-        if self._leader is not None and self._leader.silent(now):
+        if self._leader is not None and now > self._leader.silent_at:
             self._look(now)
         return self.value
 
     def sent(self, cursor: Cursor, now: float) -> None:
         """This cursor has moved, or has been heard of."""
-        if cursor.next > self.value and not cursor.silent(now):
+        if cursor.next > self.value and now <= cursor.silent_at:
             self.value = cursor.next
             self._leader = cursor
 

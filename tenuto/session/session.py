@@ -109,7 +109,7 @@ class Session(Stock):
         """
         if self.done:
             raise ValueError(f"session {self.id}: produced after its end")
-        if not self.live and self.end - self.frontier > self._high:
+        if not self.live and self.end - self._frontier.value > self._high:
             raise ValueError(f"session {self.id}: produced beyond its high watermark")
         return self._store(piece)
 

@@ -112,7 +112,7 @@ class Routes:
                 "channels": audio.channels,
                 "frame_milliseconds": 20,
                 "first": session.first,
-                "expires_in": self._host.limits.unattached,
+                "expires_in": self._expires_in(session),
                 **self._token(session),
             },
             201,
@@ -256,15 +256,19 @@ class Routes:
 
     def _facts(self, session: Session) -> dict[str, str | int | float]:
         """What whoever steers a session wants to know of it."""
-        left = 0.0 if session.state is State.EXPIRED else session.deadline - self._host.now()
         return {
             "session": session.id,
             "state": session.state.name.lower(),
             "epoch": session.epoch,
             "first": session.first,
             "end": session.end,
-            "expires_in": round(left, 3),
+            "expires_in": self._expires_in(session),
         }
+
+    def _expires_in(self, session: Session) -> float:
+        if session.state is State.EXPIRED:
+            return 0.0
+        return round(session.deadline - self._host.now(), 3)
 
     def _check_origin(self, request: Request) -> None:
         headers = request.headers
