@@ -20,8 +20,12 @@ BENCHES = {
     "link": "the loss lab: packets a second, added delay, what an offer costs",
     "playout": "the jitter buffer against an offline optimum, on made and recorded arrivals",
     "ring": "what a frame costs in a session, as a ratio to a bare collections.deque",
+    "soak": "a hundred listeners come and go for half an hour: what grows, who notices",
 }
 """By the name of the module in `bench` whose `run(quick)` yields the lines to print."""
+
+OF_MINUTES = {"soak"}
+"""Benches that may be told how long: `run(quick, minutes=…)`."""
 
 OF_FILES = {"doctor", "playout"}
 """Benches that take files or names too: `run(quick, files)`."""
@@ -43,6 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
         help="playout: recorded arrivals; doctor: names of conditions",
     )
     parser.add_argument("--quick", action="store_true", help="seconds, and rough figures")
+    parser.add_argument("--minutes", type=float, help="soak: how long, 30 by default")
     options = parser.parse_intermixed_args(arguments)
     if options.name is None:
         print(_listing())
@@ -55,9 +60,13 @@ def main(arguments: list[str] | None = None) -> int:
     if options.files and options.name not in OF_FILES:
         print(f"The bench {options.name!r} takes no files.", file=sys.stderr)
         return 2
+    if options.minutes is not None and options.name not in OF_MINUTES:
+        print(f"The bench {options.name!r} takes no minutes.", file=sys.stderr)
+        return 2
+    timed = {"minutes": options.minutes} if options.minutes is not None else {}
     given = [options.files] if options.name in OF_FILES else []
     try:
-        for figures in import_module(f"bench.{options.name}").run(options.quick, *given):
+        for figures in import_module(f"bench.{options.name}").run(options.quick, *given, **timed):
             write(figures)
     except OperatorError as error:
         print(error, file=sys.stderr)

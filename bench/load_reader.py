@@ -34,7 +34,8 @@ class Listener:
     missing: int = 0
     duplicates: int = 0
     _rest: bytes = b""
-    _next: int = 0
+    next: int = 0
+    """The index of the frame that is to come."""
 
     def feed(self, data: bytes, now: float) -> None:
         """Bytes of the body. Frames are taken apart here, all other records skipped."""
@@ -85,11 +86,11 @@ class Listener:
         index, tag = _INDEX.unpack_from(data, position)
         if tag != _TAG:
             self.fail("a payload that is none of a counting source")
-        elif index < self._next:
+        elif index < self.next:
             self.duplicates += 1
         else:
-            self.missing += index - self._next
-            self._next = index + 1
+            self.missing += index - self.next
+            self.next = index + 1
             self.times.append(now)
             self.indexes.append(index)
 

@@ -12,14 +12,16 @@ from urllib.parse import unquote_to_bytes
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from fallback.meter import Meter, Standing
 from tenuto.errors import ErrorCode, RequestError, TenutoError
 from tenuto.telemetry.events import Event
 from tenuto.telemetry.faults import describe_fault
 from tenuto.web import PLAN, Delivery, DeliveryState, Plan
+from tenuto.web.confirmation import Confirmations
 from tenuto.web.parameters import MOST_FRAMES
 from tenuto.web.problems import problem
 
-__all__ = ["ABORT", "TUNE", "ChunkDoor", "ChunkSender"]
+__all__ = ["ABORT", "METER", "TUNE", "ChunkDoor", "ChunkSender"]
 
 ABORT = "tenuto.abort"
 """Key of the ASGI state: ends the connection at once, unsent bytes and all."""
@@ -27,25 +29,55 @@ ABORT = "tenuto.abort"
 TUNE = "tenuto.tune"
 """Key of the ASGI state: sizes the kernel's send buffer for a stream of so many bytes/s."""
 
+METER = "tenuto.meter"
+"""Key of the ASGI state: the connection's `Meter`, or None where there is none."""
+
 FRAMES_PER_CHUNK = 5
 FIRST_FRAMES = 2
 
+MOST_UNACKNOWLEDGED = 2.0
+"""Seconds of audio, at the stream's rate, that a listener may not have acknowledged."""
+
+MOST_IN_PROCESS = 4 * 1024
+"""Bytes of it that may not even have reached the kernel when more is written."""
+
+_LOOK_EVERY = 5
+"""Ticks between looks at what has arrived while nothing is written."""
+
 
 class ChunkSender:
-    """The reader of one cursor on one HTTP/1.1 response."""
+    """The reader of one cursor on one HTTP/1.1 response.
 
-    def __init__(self, plan: Plan, send: Send, *, deadline: float) -> None:
+    With a meter it writes only while the listener has yet to acknowledge less than two seconds
+    of audio, and tells the session what has arrived. Without one, elsewhere than on Linux, what
+    the bounded buffers below take counts as having arrived.
+    """
+
+    def __init__(self, plan: Plan, send: Send, *, deadline: float, meter: Meter | None) -> None:
         self._plan = plan
         self._send = send
         self._deadline = deadline
-        self._delivery = Delivery(plan, frames_per_chunk=FRAMES_PER_CHUNK)
+        self._meter = meter
+        self._delivery = Delivery(
+            plan, frames_per_chunk=FRAMES_PER_CHUNK, confirms=meter is not None
+        )
+        self._confirmations = Confirmations(plan.cursor.next)
+        self._acknowledged = 0
+        self._moved_at = plan.host.now()
+        self._blocked = False
+        self._look_in = 0
         self._wake = asyncio.Event()
         self._reason: TenutoError | None = None
         self._left = False
 
     def wake(self) -> None:
-        if not self._delivery.waits():
+        if self._blocked or not self._delivery.waits():
             self._wake.set()
+        elif self._confirmations.waiting:
+            # What is on its way may have arrived; the first frame's arrival is waited for.
+            self._look_in -= 1
+            if self._look_in < 0:
+                self._wake.set()
 
     def stop(self, reason: TenutoError) -> None:
         self._reason = reason
@@ -54,19 +86,25 @@ class ChunkSender:
     async def run(self) -> bool:
         """Send to the end; True if the body may end cleanly.
 
-        Raises `TimeoutError` when one write took longer than the deadline.
+        Raises `TimeoutError` where nothing, not even a NOTICE, leaves within the deadline.
         """
         plan = self._plan
         plan.host.serve(plan.session, plan.cursor, self)
+        if self._meter is not None:
+            # The session is told at once how far away this listener is.
+            rtt = self._meter.read().rtt
+            plan.host.confirm(plan.session, plan.cursor, plan.cursor.next, rtt=rtt)
         while not self._left:
             self._wake.clear()
-            data = self._next()
+            room = self._room()
+            self._blocked = room <= 0 and self._reason is None
+            data = b"" if self._blocked else self._next(room)
             if data:
                 await self._write(data)
             if self._delivery.state is not DeliveryState.OPEN:
                 return self._delivery.state is DeliveryState.COMPLETE
             if not data or self._delivery.waits():
-                await self._wake.wait()
+                await self._rest()
         return False
 
     def leave(self) -> None:
@@ -74,17 +112,72 @@ class ChunkSender:
         self._left = True
         self._wake.set()
 
-    def _next(self) -> bytes:
+    def _next(self, room: int) -> bytes:
         if self._reason is not None:
             return self._delivery.break_off(self._reason)
         if self._delivery.silent:
             return self._delivery.pull(FIRST_FRAMES)
-        return self._delivery.pull(min(MOST_FRAMES, self._delivery.fitting))
+        return self._delivery.pull(min(MOST_FRAMES, self._delivery.fitting, room))
+
+    def _room(self) -> int:
+        """Frames that may be written now; raises `OSError` once the connection is closed."""
+        meter, delivery = self._meter, self._delivery
+        if meter is None:
+            return MOST_FRAMES
+        standing = meter.read()
+        self._learn(standing)
+        if not standing.unacknowledged:
+            return MOST_FRAMES
+        room = FIRST_FRAMES
+        if not delivery.silent:
+            most = MOST_UNACKNOWLEDGED * self._plan.session.audio.bytes_per_second
+            room = int((most - standing.unacknowledged) // delivery.frame_size)
+            if room < min(FRAMES_PER_CHUNK, delivery.fitting):
+                return 0
+        # The kernel takes no more than it can soon send: what does not fit stays in the ring.
+        return room if meter.in_process(standing) <= MOST_IN_PROCESS else 0
+
+    def _learn(self, standing: Standing) -> None:
+        """Tell the session what has arrived; give up a listener to whom nothing gets through."""
+        plan = self._plan
+        now = plan.host.now()
+        if standing.acknowledged > self._acknowledged or not standing.unacknowledged:
+            self._moved_at = now
+            self._acknowledged = standing.acknowledged
+            until = self._confirmations.reached(standing.acknowledged)
+            if until is not None:
+                self._look_in = _LOOK_EVERY
+                plan.host.confirm(plan.session, plan.cursor, until, rtt=standing.rtt)
+        elif now - self._moved_at > self._deadline and self._reason is None:
+            self._give_up(standing)
+
+    def _give_up(self, standing: Standing) -> None:
+        assert self._meter is not None
+        if self._meter.in_process(standing) > MOST_IN_PROCESS:
+            raise TimeoutError
+        if self._meter.settled():
+            self._moved_at = self._plan.host.now()
+            return
+        # There is room for a NOTICE in the kernel: whoever wakes up soon will read it.
+        self._reason = RequestError(
+            ErrorCode.TOO_SLOW,
+            f"nothing was acknowledged for {self._deadline:g} s",
+            remedy="resume on a better path",
+        )
+
+    async def _rest(self) -> None:
+        # No tick wakes a reader whose session is over: one that waits for room looks again.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._deadline if self._blocked else None):
+                await self._wake.wait()
 
     async def _write(self, data: bytes) -> None:
+        plan, meter = self._plan, self._meter
         message = {"type": "http.response.body", "body": data, "more_body": True}
         async with asyncio.timeout(self._deadline):
             await self._send(message)
+        if meter is not None:
+            self._confirmations.wrote(meter.written, plan.cursor.next)
         # hypercorn's send neither raises nor yields once the client has gone: without this
         # an unpaced stream would never let the loop see the disconnect.
         await asyncio.sleep(0)
@@ -136,7 +229,7 @@ class ChunkDoor:
         state = scope.get("state", {})
         if TUNE in state:
             state[TUNE](plan.session.audio.bytes_per_second)
-        sender = ChunkSender(plan, send, deadline=self._deadline)
+        sender = ChunkSender(plan, send, deadline=self._deadline, meter=state.get(METER))
         sending = asyncio.create_task(sender.run())
         watching = asyncio.create_task(_disconnected(receive))
         try:
@@ -158,8 +251,9 @@ class ChunkDoor:
         elif fault is not None:
             raise fault
         elif sending.result():
-            with contextlib.suppress(OSError):
-                await send({"type": "http.response.body", "body": b"", "more_body": False})
+            with contextlib.suppress(OSError):  # of which TimeoutError is one
+                async with asyncio.timeout(self._deadline):
+                    await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 async def _disconnected(receive: Receive) -> None:

@@ -18,8 +18,9 @@ from hypercorn.events import Updated
 from hypercorn.utils import wrap_app
 from starlette.types import ASGIApp
 
-from fallback.chunks import ABORT, TUNE
+from fallback.chunks import ABORT, METER, TUNE
 from fallback.hardening import harden
+from fallback.meter import CountingWriter
 from tenuto.host import Admission
 from tenuto.telemetry.events import Event
 from tenuto.telemetry.faults import describe_fault
@@ -29,6 +30,9 @@ __all__ = ["TcpLimits", "TcpListener", "TcpTally", "bind_tcp"]
 _TCP_NOTSENT_LOWAT = 25
 _LEAST_SEND_BUFFER = 32 * 1024
 _ACCEPT_PAUSE = 0.1
+
+_ABORTING = 0.3
+"""Seconds for the tasks of aborted connections to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,8 @@ class TcpLimits:
     keep_alive: float = 30.0
     """An idle connection between requests."""
     write_deadline: float = 10.0
-    user_timeout: float = 10.0
+    """A stream of which nothing is acknowledged for so long ends, resumable."""
+    user_timeout: float = 15.0
     """Unacknowledged data for this long ends the connection (RFC 5482)."""
     write_buffer: int = 8 * 1024
     not_sent: int = 16 * 1024
@@ -134,12 +139,17 @@ class TcpListener:
         await self._worker.terminated.set()
         if self._open:
             await asyncio.wait(list(self._open), timeout=grace)
+        self.abort()
+        if self._open:
+            await asyncio.wait(list(self._open), timeout=_ABORTING)
+
+    def abort(self) -> None:
+        """End what is open, whatever is unsent."""
+        self.stop_accepting()
         for task, transport in list(self._open.items()):
             if transport is not None:
                 transport.abort()
             task.cancel()
-        if self._open:
-            await asyncio.wait(list(self._open), timeout=1.0)
 
     async def _accept(self, listening: socket.socket) -> None:
         """Count before the TLS handshake: what has only begun costs memory too."""
@@ -167,6 +177,7 @@ class TcpListener:
             self._open[task] = writer.transport
             self.tally.connections += 1
             writer.transport.set_write_buffer_limits(high=self._limits.write_buffer)
+            writer.start_meter(connection)
             await self._speak(connection, reader, writer)
         except OSError:
             pass  # A handshake that failed, or a reset that 0.18.0 lets escape.
@@ -180,7 +191,7 @@ class TcpListener:
 
     async def _shake_hands(
         self, connection: socket.socket
-    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    ) -> tuple[asyncio.StreamReader, CountingWriter]:
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(loop=loop)
         protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
@@ -195,16 +206,19 @@ class TcpListener:
         except BaseException:
             connection.close()
             raise
-        return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
+        return reader, CountingWriter(transport, protocol, reader, loop)
 
     async def _speak(
         self,
         connection: socket.socket,
         reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
+        writer: CountingWriter,
     ) -> None:
-        transport = writer.transport
-        state = {ABORT: transport.abort, TUNE: lambda rate: _tune(connection, rate)}
+        state = {
+            ABORT: writer.transport.abort,
+            TUNE: lambda rate: _tune(connection, rate),
+            METER: writer.meter,
+        }
         loop = asyncio.get_running_loop()
         await _Connection(self._app, loop, self._config, self._worker, state, reader, writer)
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 
@@ -17,10 +16,11 @@ from aioquic.quic.configuration import QuicConfiguration
 from fallback import ChunkDoor, TcpLimits, TcpListener
 from quicserver.limits import DoorLimits
 from quicserver.listener import QuicListener
-from quicserver.sockets import BoundSockets, bind_all
+from quicserver.sockets import BoundSockets, PortInUse, bind_all
 from tenuto.errors import ErrorCode, RequestError
 from tenuto.host import SessionHost
-from tenuto.policy import QuicShare
+from tenuto.keyfiles import load_keys
+from tenuto.policy import AttachRate, QuicShare
 from tenuto.settings import ServerSettings
 from tenuto.sources import (
     MediaFolder,
@@ -47,10 +47,19 @@ from tenuto.tls import (
 )
 from tenuto.tls import CertificateReplaced as PairReplaced
 from tenuto.web import WebOptions, create_app
+from tenuto.web.authority import Authority, Turnstile
 
-__all__ = ["Server"]
+__all__ = ["Server", "check"]
 
 _CERTIFICATE_CHECK = 2.0
+
+_LAST_ORDERS = 0.5
+"""Seconds that sources have for their `finally` once the grace is over."""
+
+EXPECTED_RESTART = 1.0
+"""Seconds after which a listener who is told that we drain may find somebody again."""
+
+_PORT_POLL = 0.05
 
 
 class Server:
@@ -61,13 +70,19 @@ class Server:
     """
 
     def __init__(
-        self, settings: ServerSettings, *, on_event: Callable[[Event], None] = lambda event: None
+        self,
+        settings: ServerSettings,
+        *,
+        on_event: Callable[[Event], None] = lambda event: None,
+        inherited: Sequence[socket.socket] = (),
     ) -> None:
         self.settings = settings
         self.port = 0
         """The port really bound, for UDP and TCP alike."""
         self.addresses: list[str] = []
         self._on_event = on_event
+        self._inherited = list(inherited)
+        self._bound = BoundSockets()
         self._draining = False
         self._started = time.monotonic()
         self._quic: QuicListener | None = None
@@ -76,7 +91,7 @@ class Server:
 
     async def start(self) -> None:
         settings = self.settings
-        self._keeper = _keeper(settings)
+        self._authority, self._keeper = _prepare(settings)
         self._door_limits = DoorLimits(
             max_connections=settings.max_connections,
             max_half_open=settings.max_half_open,
@@ -85,23 +100,23 @@ class Server:
         )
         self._stdin = self._standard_input()
         self._tcp_limits = TcpLimits(max_connections=settings.max_connections)
-        bound = bind_all(
-            settings.hosts,
-            settings.port,
-            udp=settings.quic.percent > 0,
-            door=self._door_limits,
-            tcp=self._tcp_limits,
-            on_event=self._on_event,
-        )
-        self.port = bound.port
+        self._bound = await self._bind()
+        self.port = self._bound.port
         self.host = SessionHost(
             limits=settings.limits,
             max_sessions=settings.max_sessions,
             max_held=settings.max_held,
             on_event=self._on_event,
             first_sequence=settings.first_sequence,
+            node=settings.node,
+            peers=settings.peers,
         )
-        await self._open_doors(bound)
+        self._turnstile = Turnstile(
+            AttachRate(settings.attach_rate, settings.attach_burst),
+            clock=self.host.now,
+            on_event=self._on_event,
+        )
+        await self._open_doors(self._bound)
         self._checking = asyncio.create_task(self._check_certificates())
         self._warming = asyncio.create_task(_warm_engine())
 
@@ -117,46 +132,63 @@ class Server:
         self._tcp.stop_accepting()
         if self._quic is not None:
             self._quic.stop_accepting()
-        reason = RequestError(
+            self._quic.goaway()
+        self.host.stop_readers(self._farewell)
+        if self._stdin is not None:
+            self._stdin.refuse(self._farewell(0))
+        grace = self.settings.grace
+        await asyncio.gather(self._tcp.close(grace), self._drain_quic(began + grace))
+        await self.host.close(_LAST_ORDERS)
+        self._on_event(ServerStopped(sessions, time.monotonic() - began))
+
+    def abort(self) -> None:
+        """End at once what `stop` has left, and free the ports."""
+        self._tcp.abort()
+        if self._quic is not None:
+            self._quic.close()
+
+    def why_not_restart(self) -> str:
+        """What a restart in place would lose beyond the sessions; empty for nothing."""
+        if self._stdin is not None:
+            return "what was read of standard input cannot be handed over: stop and start instead"
+        return ""
+
+    def keep_sockets(self) -> list[socket.socket]:
+        """Our bound sockets once more: these stay open and bound when `stop` closes the doors."""
+        return [each.dup() for each in (*self._bound.udp, *self._bound.tcp)]
+
+    def _farewell(self, number: int) -> RequestError:
+        """What listener `number` is told: they come back one after the other, as the successor
+        lets them in.
+        """
+        wait = EXPECTED_RESTART + number / self.settings.attach_rate
+        return RequestError(
             ErrorCode.DRAINING,
             "this server is about to stop",
             remedy="resume on another or in a few seconds",
-            detail={"retry_after": 2},
+            detail={"retry_after": round(wait, 3)},
         )
-        self.host.stop_readers(reason)
-        if self._stdin is not None:
-            self._stdin.refuse(reason)
-        await self._tcp.close(self.settings.grace)
-        await self._drain_quic(began + self.settings.grace)
-        await self.host.close()
-        self._on_event(ServerStopped(sessions, time.monotonic() - began))
-
-    async def run(self) -> None:
-        """Start, and serve until SIGTERM or SIGINT; a second one ends the grace."""
-        stopping = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            # Not there on Windows, where Ctrl-C arrives as KeyboardInterrupt.
-            with contextlib.suppress(NotImplementedError):
-                loop.add_signal_handler(number, stopping.set)
-        await self.start()
-        await stopping.wait()
-        stopping.clear()
-        closing = asyncio.create_task(self.stop())
-        second = asyncio.create_task(stopping.wait())
-        await asyncio.wait({closing, second}, return_when=asyncio.FIRST_COMPLETED)
-        second.cancel()
-        if not closing.done():
-            closing.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await closing
-        for number in (signal.SIGTERM, signal.SIGINT):
-            # What comes now comes too late to mean anything: the exit status stays 0.
-            with contextlib.suppress(NotImplementedError):
-                loop.remove_signal_handler(number)
-            signal.signal(number, signal.SIG_IGN)
 
     # Parts
+
+    async def _bind(self) -> BoundSockets:
+        """Where another process has the port, wait for it as long as we were told."""
+        deadline = time.monotonic() + self.settings.wait_for_port
+        while True:
+            try:
+                return bind_all(
+                    self.settings.hosts,
+                    self.settings.port,
+                    udp=self.settings.quic.percent > 0,
+                    door=self._door_limits,
+                    tcp=self._tcp_limits,
+                    on_event=self._on_event,
+                    inherited=self._inherited,
+                )
+            except PortInUse:
+                if time.monotonic() >= deadline:
+                    raise
+            await asyncio.sleep(_PORT_POLL)
 
     async def _open_doors(self, bound: BoundSockets) -> None:
         settings = self.settings
@@ -172,6 +204,8 @@ class Server:
                 draining=lambda: self._draining,
                 metrics=self._metrics.render,
                 health=self._health,
+                authority=self._authority,
+                turnstile=self._turnstile,
             ),
             on_event=self._on_event,
         )
@@ -188,7 +222,13 @@ class Server:
             return
         configuration = QuicConfiguration(is_client=False)
         self._keeper.subscribe(lambda pair: _install_quic(configuration, pair))
-        self._quic = QuicListener(app, configuration, self._door_limits, on_event=self._on_event)
+        self._quic = QuicListener(
+            app,
+            configuration,
+            self._door_limits,
+            reset_key=self._keeper.certificate.derive_key(b"tenuto stateless reset"),
+            on_event=self._on_event,
+        )
         self._quic.listen(bound.udp)
         for each in bound.udp:
             granted = each.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
@@ -249,7 +289,11 @@ class Server:
         doors: dict[str, object] = {"tcp": self._tcp.connections}
         if self._quic is not None:
             doors["quic"] = self._quic.connections
-        return {"doors": doors, "uptime": round(time.monotonic() - self._started, 3)}
+        return {
+            "doors": doors,
+            "tasks": len(asyncio.all_tasks()),
+            "uptime": round(time.monotonic() - self._started, 3),
+        }
 
     def _read_metrics(self) -> list[Reading]:
         host = self.host
@@ -265,6 +309,8 @@ class Server:
             ),
             Reading("tcp_open_connections", "TCP connections open", self._tcp.connections),
             Reading("files_busy", "files being opened or read", shared_readers().busy),
+            Reading("attaches_refused", "attaches beyond the rate", self._turnstile.refused, True),
+            Reading("tokens_refused", "requests not authorised", self._authority.refused, True),
             *counters("host", asdict(host.tally)),
             *counters("files", asdict(shared_readers().tally)),
             *counters("tcp", asdict(self._tcp.tally)),
@@ -277,6 +323,7 @@ class Server:
                 Reading("quic_half_open", "QUIC handshakes unfinished", quic.half_open),
                 Reading("quic_held_bytes", "bytes sent and not acknowledged", quic.held),
                 *counters("quic", asdict(quic.tally)),
+                *counters("quic", {"kernel_drops": quic.kernel_drops, **quic.afterlife}),
             ]
         return readings
 
@@ -286,6 +333,16 @@ async def _warm_engine() -> None:
     # Not installed is no fault of a server of files and tones; who asks for speech is told.
     with contextlib.suppress(RequestError):
         await shared_engine().voices()
+
+
+def check(settings: ServerSettings) -> None:
+    """Raises `OperatorError` where a server would not start, for another reason than its port."""
+    _prepare(settings)
+
+
+def _prepare(settings: ServerSettings) -> tuple[Authority, CertificateKeeper]:
+    """What files say of who we are and whom we trust."""
+    return Authority(load_keys(settings.token_keys)), _keeper(settings)
 
 
 def _keeper(settings: ServerSettings) -> CertificateKeeper:

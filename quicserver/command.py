@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from pathlib import Path
 
 import click
 
 from quicserver.app import Server
+from quicserver.app import check as check_settings
+from quicserver.handover import become_successor, take_over
 from quicserver.platform import loop_factory, raise_descriptor_limit, spare_collector
+from quicserver.running import run
 from tenuto.cli.paths import NamedPath
 from tenuto.daemons import DaemonExecutor
 from tenuto.policy import QuicShare
@@ -63,6 +67,37 @@ __all__ = ["serve"]
     help="Share of clients that are offered QUIC.",
 )
 @click.option("--grace", default=2.0, show_default=True, help="Seconds to drain on SIGTERM.")
+@click.option(
+    "--token-key",
+    "token_keys",
+    type=NamedPath(),
+    multiple=True,
+    help="Ask for tokens signed with this key; several for a change of keys, the first signs.",
+)
+@click.option(
+    "--attach-rate",
+    default=200.0,
+    show_default=True,
+    help="Listeners a second that may attach; the others are told when to come back.",
+)
+@click.option(
+    "--node", default="", metavar="TAG", help="Begin the ids of our sessions with this tag."
+)
+@click.option(
+    "--peer",
+    "peers",
+    multiple=True,
+    metavar="TAG=URL",
+    help="Another node: who asks us for a session of its is told the URL.",
+)
+@click.option(
+    "--wait-for-port",
+    default=0.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Wait so long for a port that an ending server still has.",
+)
+@click.option("--check", is_flag=True, help="Say whether it would start, and end.")
 @click.option("--test-sources", is_flag=True, help="Serve counting, model and clock, for tests.")
 @click.option("--first-sequence", default=0, hidden=True, help="Where sequences start.")
 @click.option("--log", type=click.Choice(["text", "json"]), default="text", show_default=True)
@@ -77,6 +112,12 @@ def serve(
     stdin_format: str,
     quic: str,
     grace: float,
+    token_keys: tuple[Path, ...],
+    attach_rate: float,
+    node: str,
+    peers: tuple[str, ...],
+    wait_for_port: float,
+    check: bool,
     test_sources: bool,
     first_sequence: int,
     log: str,
@@ -92,9 +133,10 @@ def serve(
       ffmpeg -re -i radio.mp3 -f wav - | tenuto serve --stdin live &
       tenuto play "https://localhost:4433/v1/speak?source=stdin"
 
-    Development certificates are made on the first start. Without a configured key only
-    loopback addresses are served. Every option can be set in the environment, such as
-    TENUTO_SERVE_PORT. SIGTERM or Ctrl-C tells every listener where to resume and drains.
+    Development certificates are made on the first start. Without --token-key nobody is asked
+    for a token and only loopback addresses are served. Every option can be set in the
+    environment, such as TENUTO_SERVE_PORT. SIGTERM or Ctrl-C tells every listener where to
+    resume and drains; SIGHUP does so and starts this command anew, without closing its port.
     """  # noqa: D301  # click reads \b
     settings = ServerSettings(
         hosts=hosts,
@@ -107,24 +149,40 @@ def serve(
         stdin_format=parse_stdin_format(stdin_format),
         quic=QuicShare.parse(quic),
         grace=grace,
+        token_keys=token_keys,
+        attach_rate=attach_rate,
+        attach_burst=max(1.0, attach_rate),
+        node=node,
+        peers=ServerSettings.parse_peers(peers),
+        wait_for_port=wait_for_port,
         test_sources=test_sources,
         first_sequence=first_sequence,
     )
+    if check:
+        check_settings(settings)
+        click.echo("it would start", err=True)
+        return
     raise_descriptor_limit()
+    inherited = take_over()
     sink = LogSink("server", as_json=log == "json")
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            runner.run(_serve(settings, sink))
+            kept = runner.run(_serve(settings, sink, inherited))
     finally:
         sink.close()
+    if kept is not None:
+        become_successor(kept)
 
 
-async def _serve(settings: ServerSettings, sink: LogSink) -> None:
+async def _serve(
+    settings: ServerSettings, sink: LogSink, inherited: list[socket.socket]
+) -> list[socket.socket] | None:
+    """The sockets to go on with, or None where that was all."""
     # The runner joins the default executor, and what a library calls there may hang.
     asyncio.get_running_loop().set_default_executor(DaemonExecutor())
-    server = Server(settings, on_event=sink)
+    server = Server(settings, on_event=sink, inherited=inherited)
     spare_collector()
     try:
-        await server.run()
+        return await run(server, on_event=sink, successor=bool(inherited))
     finally:
         shared_engine().close()

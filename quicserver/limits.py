@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tenuto.errors import OperatorError
+from tenuto.quic import KEEP_ALIVE
+
 __all__ = ["DoorLimits"]
 
 
@@ -19,10 +22,24 @@ class DoorLimits:
     idle_timeout: float = 12.0
     socket_buffer: int = 4 * 1024 * 1024
     """Asked of the kernel for each direction; what it grants is logged."""
-    least_unacknowledged: int = 64 * 1024
-    """Unacknowledged bytes any stream may hold; paced streams scale with their rate."""
     most_unacknowledged: int = 1024 * 1024
+    """Of a stream, however much its lead and the path's round trip would allow it."""
+    most_unsent: int = 16 * 1024
+    """Of a stream, in wait for the peer's credit or the congestion window; one frame at least."""
+    silent: float = 0.5
+    """With no acknowledgement for so long and two round trips nothing more is written."""
     stalled: float = 10.0
     """A stream whose held bytes do not shrink for this long is closed, resumable."""
     farewell: float = 1.0
     """How long a NOTICE may wait for its acknowledgement before RESET_STREAM."""
+    max_closed: int = 1024
+    """Connections whose CONNECTION_CLOSE may have to be repeated."""
+    resets_per_second: int = 100
+
+    def __post_init__(self) -> None:
+        if self.idle_timeout < 2 * KEEP_ALIVE:
+            raise OperatorError(
+                f"an idle time-out of {self.idle_timeout:g} s does not outlast a lost PING: "
+                f"they are {KEEP_ALIVE:g} s apart",
+                remedy=f"set it to {2 * KEEP_ALIVE:g} s or more",
+            )

@@ -21,11 +21,13 @@ from aioquic.quic.packet import (
 )
 from starlette.types import ASGIApp
 
+from quicserver.afterlife import Afterlife
 from quicserver.invariants import LONG_HEADER, read_long_header
+from quicserver.kerneldrops import kernel_drops
 from quicserver.limits import DoorLimits
 from quicserver.peer import Address, Peer
 from tenuto.host import Admission
-from tenuto.quic import Connection, ReceiveWindow
+from tenuto.quic import Connection, ReceiveWindow, ResetKey
 from tenuto.telemetry.events import Event
 from tenuto.telemetry.faults import describe_fault
 
@@ -62,9 +64,13 @@ class QuicListener:
         configuration: QuicConfiguration,
         limits: DoorLimits,
         *,
+        reset_key: bytes,
         on_event: Callable[[Event], None],
     ) -> None:
         self.tally = QuicTally()
+        self.leaving = False
+        self._reset_key = ResetKey(reset_key)
+        self._afterlife = Afterlife(self._reset_key, limits, self.send)
         self._app = app
         self._limits = limits
         self._window = ReceiveWindow()
@@ -111,6 +117,19 @@ class QuicListener:
         return sum(peer.held for peer in self._ids)
 
     @property
+    def kernel_drops(self) -> int:
+        """Datagrams lost because the sockets were not read in time."""
+        return kernel_drops(self._sockets)
+
+    @property
+    def afterlife(self) -> dict[str, int]:
+        """Counters: what was sent on behalf of connections that are no more."""
+        return {
+            "closes_repeated": self._afterlife.closes_repeated,
+            "resets_sent": self._afterlife.resets_sent,
+        }
+
+    @property
     def requests(self) -> int:
         """Requests whose answer is not written yet."""
         return sum(peer.requests for peer in self._ids)
@@ -124,6 +143,15 @@ class QuicListener:
 
     def stop_accepting(self) -> None:
         self._accepting = False
+
+    def goaway(self) -> None:
+        """GOAWAY to everyone, those included whose handshake is not complete yet.
+
+        Requests that come later are reset with H3_REQUEST_REJECTED; those that run go on.
+        """
+        self.leaving = True
+        for peer in list(self._ids):
+            peer.goaway()
 
     def close(self) -> None:
         """CONNECTION_CLOSE to everyone, and free the port."""
@@ -167,6 +195,12 @@ class QuicListener:
         if timer is not None:
             timer.cancel()
             self._shaking_hands.leave(peer.address[0])
+
+    def closed(
+        self, peer: Peer, datagrams: list[bytes], local: socket.socket, until: float
+    ) -> None:
+        ids = self._ids.get(peer, ())
+        self._afterlife.remember(ids, datagrams, peer.address, local, until)
 
     def ended(self, peer: Peer) -> None:
         self.established(peer)
@@ -224,7 +258,14 @@ class QuicListener:
         peer = self._peers.get(header.destination_cid)
         if peer is not None:
             return peer
-        if len(data) < SMALLEST_MAX_DATAGRAM_SIZE or header.version is None:
+        now = self._loop.time()
+        if self._afterlife.repeat(header.destination_cid, len(data), now):
+            return None
+        if header.version is None:
+            length = self._configuration.connection_id_length
+            self._afterlife.reset(data, length, address, local, now)
+            return None
+        if len(data) < SMALLEST_MAX_DATAGRAM_SIZE:
             return None
         if header.packet_type != QuicPacketType.INITIAL or not self._may_open(header, address):
             return None
@@ -264,6 +305,7 @@ class QuicListener:
             configuration=self._configuration,
             window=self._window,
             original_destination_connection_id=header.destination_cid,
+            reset_key=self._reset_key,
         )
         peer = Peer(self, connection, self._app, self._limits, address, local)
         self.tally.connections += 1
@@ -282,6 +324,7 @@ class QuicListener:
     def _keep_alive(self) -> None:
         self._keeper = self._loop.call_later(1.0, self._keep_alive)
         now = self._loop.time()
+        self._afterlife.expire(now)
         for peer in list(self._ids):
             peer.keep_alive(now)
 

@@ -41,6 +41,11 @@ _MAX_ROUTES = 16
 class Door(Protocol):
     """What a peer needs of the listener."""
 
+    @property
+    def leaving(self) -> bool:
+        """Are requests no longer taken?"""
+        ...
+
     def route(self, connection_id: bytes, peer: Peer) -> None: ...
 
     def unroute(self, connection_id: bytes) -> None: ...
@@ -50,6 +55,12 @@ class Door(Protocol):
     def send(self, socket: socket.socket, data: bytes, address: Address) -> None: ...
 
     def established(self, peer: Peer) -> None: ...
+
+    def closed(
+        self, peer: Peer, datagrams: list[bytes], local: socket.socket, until: float
+    ) -> None:
+        """We have closed; what was sent may have to be sent again until then."""
+        ...
 
     def ended(self, peer: Peer) -> None: ...
 
@@ -131,8 +142,12 @@ class Peer:
             sender.flush(now)
         for request in self.all_requests():
             if request.sender is not None:
-                if request.sender.blocked and request.sender not in woken:
+                if request.sender in woken:
+                    pass
+                elif request.sender.blocked:
                     request.sender.flush(now)
+                else:
+                    request.sender.acknowledged(now)
             elif request.waiting:
                 request.acknowledged()
 
@@ -147,6 +162,12 @@ class Peer:
 
         self._guarded(ask)
         if due:
+            self._door.flush_soon(self)
+
+    def goaway(self) -> None:
+        """Tell the client to take further requests elsewhere; those that run go on."""
+        if self._http is not None and not self.gone:
+            self._guarded(self._http.goaway)
             self._door.flush_soon(self)
 
     def all_requests(self) -> list[Request]:
@@ -209,7 +230,7 @@ class Peer:
             case ProtocolNegotiated() if event.alpn_protocol in H3_ALPN:
                 self._http = Http3(self.connection)
             case HandshakeCompleted():
-                self._door.established(self)
+                self._shaken_hands()
             case ConnectionTerminated():
                 self._end()
                 return
@@ -223,6 +244,11 @@ class Peer:
             for http_event in self._http.handle_event(event):
                 self._handle_http(http_event)
 
+    def _shaken_hands(self) -> None:
+        self._door.established(self)
+        if self._door.leaving:
+            self.goaway()
+
     def _handle_http(self, event: H3Event) -> None:
         if isinstance(event, HeadersReceived):
             if event.stream_id not in self._requests:
@@ -235,6 +261,8 @@ class Peer:
                 request.body_received(event.data, ended=event.stream_ended)
 
     def _start(self, event: HeadersReceived) -> None:
+        if self.http.refuses(event.stream_id):
+            return
         size = sum(len(name) + len(value) + 32 for name, value in event.headers)
         if size > MAX_FIELD_SECTION_SIZE:
             # RFC 9114 section 4.2.2: the decoded section counts, with 32 bytes per field.
@@ -274,7 +302,17 @@ class Peer:
             return
         for data, address in datagrams:
             self._door.send(self._routes.get(address, self._local), data, address)
+        if self.connection.closing:
+            # aioquic would keep all of it for three PTOs and answer nothing more.
+            self._leave([data for data, _ in datagrams], now)
         self._arm()
+
+    def _leave(self, farewell: list[bytes], now: float) -> None:
+        until = self.connection.get_timer() or now
+        local = self._routes.get(self.address, self._local)
+        if farewell:
+            self._door.closed(self, farewell, local, until)
+        self._end()
 
     def _arm(self) -> None:
         """One loop timer per peer, moved only when something is due earlier."""

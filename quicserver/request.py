@@ -164,8 +164,7 @@ class Request:
         sender = PlanSender(self._owner, self.stream_id, plan, self._limits, plan.host.now())
         self.sender = sender
         self._owner.plan_started(sender)
-        plan.host.serve(plan.session, plan.cursor, sender)
-        sender.wake()
+        sender.start()
         try:
             await sender.done
         finally:

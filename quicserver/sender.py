@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from typing import Protocol
 
 from quicserver.limits import DoorLimits
 from tenuto.errors import ErrorCode, RequestError, TenutoError
+from tenuto.media import FRAME_DURATION
 from tenuto.quic import Connection, Http3
-from tenuto.session import State
+from tenuto.session import DEFAULT_LEAD, State
 from tenuto.web import Delivery, DeliveryState, Plan
+from tenuto.web.confirmation import Confirmations
 
 __all__ = ["PlanSender", "Transmitter"]
+
+_MARGIN = 0.2
+"""Seconds of audio that may be on the way beside the lead and two round trips."""
 
 
 class Transmitter(Protocol):
@@ -31,9 +37,10 @@ class Transmitter(Protocol):
 class PlanSender:
     """The reader of one cursor.
 
-    Bytes are written only while the stream holds less than its limit unacknowledged, so a
-    slow listener costs that much and no more; `done` resolves when the stream has been
-    ended, cleanly or not.
+    Bytes are written only while the stream holds less than its limit unacknowledged, and very
+    little that cannot leave at once, so a slow listener costs that much and no more; the
+    session is told what has arrived. `done` resolves when the stream has been ended, cleanly
+    or not.
     """
 
     def __init__(
@@ -46,10 +53,19 @@ class PlanSender:
         self._peer = peer
         self._plan = plan
         self._limits = limits
-        self._delivery = Delivery(plan, frames_per_chunk=1)
+        self._delivery = Delivery(plan, frames_per_chunk=1, confirms=True)
+        self._confirmations = Confirmations(plan.cursor.next)
         self._acknowledged = 0
         self._moved_at = now
         self._farewell: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """Be woken by the session, which is told at once how far away its listener is."""
+        plan = self._plan
+        plan.host.serve(plan.session, plan.cursor, self)
+        rtt = self._peer.connection.smoothed_rtt
+        plan.host.confirm(plan.session, plan.cursor, plan.cursor.next, rtt=rtt)
+        self.wake()
 
     @property
     def expecting(self) -> bool:
@@ -76,6 +92,7 @@ class PlanSender:
         """Write what is due and fits."""
         if self.done.done():
             return
+        self.acknowledged(now)
         if self._farewell is not None:
             if self._peer.connection.held(self.stream_id) == 0:
                 self._reset()
@@ -90,6 +107,19 @@ class PlanSender:
             self._write(data)
             # A farewell waits for its acknowledgement, whatever room there is.
             self.blocked = room <= 0 or self._farewell is not None
+
+    def acknowledged(self, now: float) -> None:
+        """The listener may have more than when it was last looked at: tell the session."""
+        connection = self._peer.connection
+        acknowledged = connection.acknowledged(self.stream_id)
+        if acknowledged <= self._acknowledged:
+            return
+        self._acknowledged = acknowledged
+        self._moved_at = now
+        until = self._confirmations.reached(acknowledged)
+        if until is not None:
+            plan = self._plan
+            plan.host.confirm(plan.session, plan.cursor, until, rtt=connection.smoothed_rtt)
 
     def abandon(self) -> None:
         """The listener is gone: nothing more is written."""
@@ -108,17 +138,19 @@ class PlanSender:
             self.abandon()
         elif state is DeliveryState.COMPLETE:
             self.done.set_result(None)
+        else:
+            written = self._peer.connection.written(self.stream_id)
+            self._confirmations.wrote(written, self._plan.cursor.next)
 
     def _room(self, now: float) -> int:
         """Bytes that may be written now; a stream that stands still too long is given up."""
         connection = self._peer.connection
         held = connection.held(self.stream_id)
-        acknowledged = connection.acknowledged(self.stream_id)
-        # Not by what is held: with a frame sent for each one acknowledged that never moves.
-        if acknowledged > self._acknowledged or held == 0:
+        if held == 0:
             self._moved_at = now
-        self._acknowledged = acknowledged
-        if now - self._moved_at > self._limits.stalled:
+            return min(self._limit(), self._limits.most_unsent)
+        still = now - self._moved_at
+        if still > self._limits.stalled:
             self.stop(
                 RequestError(
                     ErrorCode.TOO_SLOW,
@@ -127,14 +159,21 @@ class PlanSender:
                 )
             )
             return 0
-        return self._limit() - held
+        if still > self._limits.silent + 2 * connection.smoothed_rtt:
+            return 0
+        unsent = connection.unsent(self.stream_id)
+        return min(self._limit() - held, self._limits.most_unsent - unsent)
 
     def _limit(self) -> int:
-        """Lead, two round trips and 200 ms of audio, within the door's bounds."""
-        seconds = (self._plan.cursor.lead or 0.0) + 2 * self._peer.connection.smoothed_rtt + 0.2
-        wanted = round(self._plan.session.audio.bytes_per_second * seconds)
-        limits = self._limits
-        return min(max(wanted, limits.least_unacknowledged), limits.most_unacknowledged)
+        """Lead, two round trips and 200 ms of audio, as it looks on the wire.
+
+        An unpaced listener has no lead; what the default one allows keeps a long path busy.
+        """
+        lead = self._plan.cursor.lead
+        ahead = DEFAULT_LEAD if lead is None else lead
+        seconds = ahead + 2 * self._peer.connection.smoothed_rtt + _MARGIN
+        wanted = math.ceil(seconds / FRAME_DURATION) * self._delivery.frame_size
+        return min(wanted, self._limits.most_unacknowledged)
 
     def _say_farewell(self, notice: bytes) -> None:
         """The NOTICE, and RESET_STREAM once it has arrived or after a second."""

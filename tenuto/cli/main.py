@@ -30,6 +30,7 @@ _OWN = {
     "play": "tenuto.cli.play:play",
     "sources": "tenuto.cli.sources:sources",
     "speak": "tenuto.cli.speak:speak",
+    "token": "tenuto.cli.token:token",
 }
 
 _INTERRUPTED = 128 + 2  # as a shell reports SIGINT

@@ -129,7 +129,7 @@ class QuicDriver:
             step()
             while (event := self._connection.next_event()) is not None:
                 if isinstance(event, ConnectionTerminated):
-                    self._lose(_explain(event, self._address, by_us=False))
+                    self._lose(self._ended(event))
                     return
                 self._on_event(event)
             self._after_burst()
@@ -138,6 +138,12 @@ class QuicDriver:
             return
         self._ping()
         self.transmit()
+
+    def _ended(self, event: ConnectionTerminated) -> LegError:
+        if self._connection.was_reset:
+            # Its server crashed or was started anew: who asks again is answered at once.
+            return LegError(FailureKind.CLOSED, f"{self._address} has forgotten the connection")
+        return _explain(event, self._address, by_us=False)
 
     def _ping(self) -> None:
         now = self._loop.time()

@@ -282,11 +282,13 @@ class SessionHost:
 
     # Life
 
-    def stop_readers(self, reason: TenutoError) -> None:
-        """Tell every listener of every session."""
+    def stop_readers(self, reason: Callable[[int], TenutoError]) -> None:
+        """Tell every listener of every session; `reason` is given each one's number, from 0 on."""
+        number = 0
         for entry in list(self._entries.values()):
             for reader in list(entry.readers.values()):
-                reader.stop(reason)
+                reader.stop(reason(number))
+                number += 1
 
     def pause(self, session: Session) -> None:
         """Produce and send nothing until `resume`."""
@@ -305,7 +307,7 @@ class SessionHost:
         if entry is not None:
             self._bury(entry, "closed")
 
-    async def close(self) -> None:
+    async def close(self, patience: float = CLOSING) -> None:
         """Cancel every producer and wait until its `finally` has run.
 
         But not for ever: a source that will not end is named in an event and left behind.
@@ -314,10 +316,10 @@ class SessionHost:
         for entry in list(self._entries.values()):
             entry.session.close(self.now())
             self._bury(entry, "closed")
-        deadline = self.now() + CLOSING
+        deadline = self.now() + patience
         for producer in list(self._running):
             if not await producer.wait(max(0.0, deadline - self.now())):
-                self._on_event(SourceStuck(producer.session_id, producer.kind, CLOSING))
+                self._on_event(SourceStuck(producer.session_id, producer.kind, patience))
 
     def _on_tick(self, now: float) -> None:
         for entry in list(self._entries.values()):

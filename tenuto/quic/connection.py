@@ -1,7 +1,7 @@
-"""The one module that touches aioquic's private attributes (1.7.2, pinned exactly).
+"""The QUIC half of what touches aioquic's private attributes (1.7.2, pinned exactly).
 
-Every name used here is listed in tests/quic/test_private_names.py, which fails loudly when
-a release changes one of them or the routines around them.
+Every name used here and in `http3` is listed in tests/quic/test_private_names.py, which fails
+loudly when a release changes one of them or the routines around them.
 """
 
 from __future__ import annotations
@@ -9,25 +9,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import pylsqpack
 from aioquic import tls
-from aioquic.h3.connection import ErrorCode as H3Error
-from aioquic.h3.connection import FrameType, H3Connection, H3Stream
-from aioquic.h3.events import H3Event
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.congestion.base import create_congestion_control
-from aioquic.quic.connection import NetworkAddress, QuicConnection
-from aioquic.quic.events import QuicEvent, StreamDataReceived, StreamReset
+from aioquic.quic.connection import NetworkAddress, QuicConnection, QuicConnectionState
+from aioquic.quic.events import ConnectionTerminated, QuicEvent, StreamDataReceived, StreamReset
+from aioquic.quic.packet import QuicErrorCode
 from aioquic.quic.packet_builder import QuicPacketBuilder
 from aioquic.quic.recovery import QuicPacketPacer, QuicPacketSpace
 from aioquic.quic.stream import QuicStream
 
 from tenuto.quic.datagrams import DatagramQueue
+from tenuto.quic.reset import ResetKey, names_token
 
-__all__ = ["MAX_FIELD_SECTION_SIZE", "Connection", "Http3", "ReceiveWindow"]
-
-MAX_FIELD_SECTION_SIZE = 64 * 1024
-"""Bytes of headers per message, encoded and decoded (RFC 9114 section 4.2.2)."""
+__all__ = ["Connection", "ReceiveWindow"]
 
 MAX_PEER_STREAMS = 100
 """Streams of each kind a peer may have open."""
@@ -44,8 +39,6 @@ MAX_BARE_ACKS = 16
 # A DATAGRAM frame's type and length, an AEAD tag, a short header: what a datagram of
 # `max_datagram_size` bytes cannot give to its payload (RFC 9221 section 5, RFC 9000 17.3).
 _DATAGRAM_OVERHEAD = 30
-
-_SETTINGS_MAX_FIELD_SECTION_SIZE = 0x6
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +70,16 @@ class Connection(QuicConnection):
         configuration: QuicConfiguration,
         window: ReceiveWindow,
         original_destination_connection_id: bytes | None = None,
+        reset_key: ResetKey | None = None,
     ) -> None:
         super().__init__(
             configuration=configuration,
             original_destination_connection_id=original_destination_connection_id,
         )
+        self._reset_key = reset_key
+        self.was_reset = False
+        """The peer has answered with a stateless reset: it knows this connection no more."""
+        self._tokens_from_key()
         self._window = window
         self._delivered = 0
         self._unconsumed: dict[int, int] = {}
@@ -100,6 +98,11 @@ class Connection(QuicConnection):
     def established(self) -> bool:
         """The handshake is complete."""
         return self._handshake_complete
+
+    @property
+    def closing(self) -> bool:
+        """We have sent CONNECTION_CLOSE; it is to be repeated until `get_timer` (10.2.1)."""
+        return self._state is QuicConnectionState.CLOSING
 
     @property
     def smoothed_rtt(self) -> float:
@@ -134,6 +137,16 @@ class Connection(QuicConnection):
         """Bytes of a stream that the peer has, from its start without a hole."""
         stream = self._streams.get(stream_id)
         return 0 if stream is None else stream.sender._buffer_start
+
+    def written(self, stream_id: int) -> int:
+        """Bytes ever written to a stream."""
+        stream = self._streams.get(stream_id)
+        return 0 if stream is None else stream.sender._buffer_stop
+
+    def unsent(self, stream_id: int) -> int:
+        """Bytes of a stream that never left: the windows, the peer's or the path's, are full."""
+        stream = self._streams.get(stream_id)
+        return 0 if stream is None else stream.sender._buffer_stop - stream.sender.highest_offset
 
     def writable(self, stream_id: int) -> bool:
         """May data still be written: not finished, not reset, not stopped by the peer?"""
@@ -181,12 +194,39 @@ class Connection(QuicConnection):
         due = self._close_at
         super().receive_datagram(data, addr, now)
         if self._close_at == due:
-            return  # No packet in it was genuine: the idle timer did not move.
+            # No packet in it was genuine: the idle timer did not move.
+            if self._is_client and not self.was_reset and self._is_reset(data):
+                self._forgotten()
+            return
         if now - self._heard_at > SILENCE:
             # After an outage the first sign of life must not wait for the back-off.
             self._loss._pto_count = 0
         self._heard_at = now
         self._notice_path()
+
+    def _is_reset(self, data: bytes) -> bool:
+        """RFC 9000 section 10.3.1: by the tokens of the connection IDs in use."""
+        used = [self._peer_cid, *(path.peer_cid for path in self._network_paths if path.peer_cid)]
+        tokens = [each.stateless_reset_token for each in used if each.stateless_reset_token]
+        return any(names_token(data, token) for token in tokens)
+
+    def _forgotten(self) -> None:
+        """End at once and in silence: there is nobody who could draw any use from a close."""
+        self.was_reset = True
+        self._close_event = ConnectionTerminated(
+            QuicErrorCode.NO_ERROR, None, "the peer has forgotten the connection"
+        )
+        self._close_end()
+
+    def _replenish_connection_ids(self) -> None:
+        super()._replenish_connection_ids()
+        self._tokens_from_key()
+
+    def _tokens_from_key(self) -> None:
+        """Tokens that another process with the same key can name, in place of random ones."""
+        if self._reset_key is not None:
+            for each in self._host_cids:
+                each.stateless_reset_token = self._reset_key.token(each.cid)
 
     def _notice_path(self) -> None:
         if not self._network_paths:
@@ -280,84 +320,3 @@ class Connection(QuicConnection):
             super()._write_stream_limits(builder, space, stream)
         finally:
             receiver.highest_offset = highest
-
-
-class Http3(H3Connection):
-    """An `H3Connection` that holds at most 64 KiB of any message's headers.
-
-    QPACK's dynamic table is off both ways: under loss it would hold headers back. Data for
-    a stream that can no longer be written is refused instead of raising out of a burst.
-    """
-
-    def __init__(self, quic: Connection) -> None:
-        self._connection = quic
-        super().__init__(quic)
-
-    def write(self, stream_id: int, data: bytes, *, end_stream: bool = False) -> bool:
-        """Send body data; False where the stream takes no more."""
-        if stream_id not in self._stream or not self._connection.writable(stream_id):
-            return False
-        self.send_data(stream_id, data, end_stream)
-        return True
-
-    def respond(
-        self, stream_id: int, headers: list[tuple[bytes, bytes]], *, end_stream: bool = False
-    ) -> bool:
-        """Send headers; False where the stream takes no more."""
-        if not self._connection.writable(stream_id):
-            return False
-        self.send_headers(stream_id, headers, end_stream)
-        return True
-
-    def abort(self, stream_id: int, error_code: int) -> None:
-        """RESET_STREAM our half and let go of what we know about it."""
-        self._connection.reset_stream(stream_id, error_code)
-        stream = self._stream.get(stream_id)
-        if stream is not None:
-            stream.sending_ended = True
-            if stream.is_ended():
-                del self._stream[stream_id]
-
-    @property
-    def open_streams(self) -> int:
-        """HTTP/3 streams of either kind that are still known here."""
-        return len(self._stream)
-
-    def handle_event(self, event: QuicEvent) -> list[H3Event]:
-        events = super().handle_event(event)
-        if isinstance(event, StreamDataReceived):
-            stream = self._stream.get(event.stream_id)
-            if stream is not None and _excessive(stream):
-                self._is_done = True
-                self._connection.close(
-                    error_code=H3Error.H3_EXCESSIVE_LOAD,
-                    reason_phrase=f"a frame or header block above {MAX_FIELD_SECTION_SIZE} bytes",
-                )
-                return []
-        return events
-
-    def _init_connection(self) -> None:
-        self._max_table_capacity = 0
-        self._blocked_streams = 0
-        self._decoder = pylsqpack.Decoder(0, 0)
-        super()._init_connection()
-
-    def _get_local_settings(self) -> dict[int, int]:
-        settings: dict[int, int] = super()._get_local_settings()
-        settings[_SETTINGS_MAX_FIELD_SECTION_SIZE] = MAX_FIELD_SECTION_SIZE
-        return settings
-
-    def _handle_control_frame(self, frame_type: int, frame_data: bytes) -> None:
-        super()._handle_control_frame(frame_type, frame_data)
-        if frame_type == FrameType.SETTINGS:
-            # Whatever table the peer offers: an encoder without one refers to nothing that
-            # could be lost.
-            self._encoder = pylsqpack.Encoder()
-
-
-def _excessive(stream: H3Stream) -> bool:
-    """Does this stream hold, or announce that it will make us hold, too much?"""
-    if len(stream.buffer) > MAX_FIELD_SECTION_SIZE:
-        return True
-    buffered = (FrameType.HEADERS, FrameType.PUSH_PROMISE, FrameType.SETTINGS)
-    return stream.frame_type in buffered and (stream.frame_size or 0) > MAX_FIELD_SECTION_SIZE

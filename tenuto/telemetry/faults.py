@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tenuto.auth import redact
 from tenuto.telemetry.events import PeerFaulted
 
 __all__ = ["describe_fault"]
@@ -15,4 +16,4 @@ def describe_fault(door: str, fault: BaseException) -> PeerFaulted:
     place = "?"
     if trace is not None:
         place = f"{trace.tb_frame.f_code.co_filename.rsplit('/', 1)[-1]}:{trace.tb_lineno}"
-    return PeerFaulted(door, repr(fault)[:200], place)
+    return PeerFaulted(door, redact(repr(fault))[:200], place)

@@ -12,6 +12,7 @@ import threading
 from datetime import UTC, datetime
 from typing import TextIO
 
+from tenuto.auth import redact
 from tenuto.telemetry.events import Event, describe
 
 __all__ = ["LogSink"]
@@ -69,7 +70,10 @@ class LogSink:
             data = data[os.write(descriptor, data) :]
 
     def _line(self, event: Event) -> str:
-        facts = describe(event)
+        facts = {
+            name: redact(value) if isinstance(value, str) else value
+            for name, value in describe(event).items()
+        }
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
         if self._as_json:
             record = {"time": time, "level": event.level.value, "role": self._role, **facts}

@@ -7,7 +7,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 __all__ = ["PrivateKey", "ServerCertificate"]
@@ -53,6 +55,11 @@ class ServerCertificate:
     def remaining(self, now: datetime) -> timedelta:
         """Time until it expires; negative afterwards."""
         return self.not_after - now
+
+    def derive_key(self, purpose: bytes) -> bytes:
+        """A secret of 32 bytes that whoever serves this private key can derive again."""
+        key = self.private_key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
+        return HKDF(hashes.SHA256(), 32, salt=None, info=purpose).derive(key)
 
     def to_pem(self) -> bytes:
         """The unencrypted key and the chain in one text, for a private file."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from http import HTTPStatus
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from tenuto.auth import TokenError, redact
 from tenuto.errors import ErrorCode, RequestError, TenutoError
 
 __all__ = ["FAILED", "failed", "problem", "refused", "unrouted"]
@@ -32,7 +34,10 @@ def problem(error: TenutoError) -> Response:
     }
     headers = {"cache-control": "no-store"}
     if "retry_after" in error.detail:
-        headers["retry-after"] = str(error.detail["retry_after"])
+        # The field holds whole seconds (RFC 9110 section 10.2.3), the body the exact time.
+        headers["retry-after"] = str(math.ceil(float(error.detail["retry_after"])))
+    if isinstance(error, TokenError):
+        headers["www-authenticate"] = error.challenge
     return JSONResponse(body, status, headers, media_type="application/problem+json")
 
 
@@ -71,5 +76,5 @@ async def unrouted(request: Request, error: Exception) -> Response:
 
 
 def _clean(text: str) -> str:
-    """Text that JSON and UTF-8 can carry, whatever a client put into it."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    """Text that JSON and UTF-8 can carry, whatever a client put into it, save tokens."""
+    return redact(text).encode("utf-8", "backslashreplace").decode()

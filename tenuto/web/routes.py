@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
+from tenuto.auth import Scope
 from tenuto.errors import ErrorCode, RequestError
 from tenuto.host import SessionHost
 from tenuto.policy import QuicShare, decide
@@ -22,6 +23,7 @@ from tenuto.sources import (
     open_source,
 )
 from tenuto.sources.base import Source
+from tenuto.web.authority import Authority, Turnstile
 from tenuto.web.encodings import Records
 from tenuto.web.guard import client_id
 from tenuto.web.negotiate import EncodingFactory, negotiate
@@ -64,6 +66,9 @@ class WebOptions:
     draining: Callable[[], bool] = lambda: False
     metrics: Callable[[], str] = lambda: ""
     health: Callable[[], dict[str, object]] = field(default=dict)
+    authority: Authority = field(default_factory=Authority)
+    turnstile: Turnstile | None = None
+    """None lets everybody in at any rate."""
 
 
 class Routes:
@@ -75,6 +80,7 @@ class Routes:
 
     async def speak(self, request: Request) -> Response:
         self._check_origin(request)
+        self._options.authority.check(request, Scope.CREATE)
         encoding = self._encoding(request)
         parameters = await read_parameters(request)
         wishes = _wishes(parameters)
@@ -82,12 +88,19 @@ class Routes:
             parameters.number("from")
             await self._source(parameters, wait=False)
             return _head(request)
+        self._enter()
         session = await self._session(parameters)
-        return self._stream(session, encoding, wishes, start=None)
+        response = self._stream(session, encoding, wishes, start=None)
+        response.headers.update(
+            {f"tenuto-{name}": value for name, value in self._token(session).items()}
+        )
+        return response
 
     async def create(self, request: Request) -> Response:
         self._check_origin(request)
+        self._options.authority.check(request, Scope.CREATE)
         parameters = await read_parameters(request)
+        self._enter()
         session = await self._session(parameters)
         audio = session.audio
         return JSONResponse(
@@ -100,12 +113,18 @@ class Routes:
                 "frame_milliseconds": 20,
                 "first": session.first,
                 "expires_in": self._expires_in(session),
+                **self._token(session),
             },
             201,
-            {"tenuto-session": session.id, "location": f"/v1/sessions/{session.id}/audio"},
+            {
+                "tenuto-session": session.id,
+                "location": f"/v1/sessions/{session.id}/audio",
+                **_no_store(),
+            },
         )
 
     async def audio(self, request: Request) -> Response:
+        self._options.authority.check(request, Scope.LISTEN, request.path_params["id"])
         encoding = self._encoding(request)
         parameters = await read_parameters(request)
         wishes = _wishes(parameters)
@@ -122,10 +141,12 @@ class Routes:
                 live=wishes.live_in(session, encoding),
             )
             return _head(request)
+        self._enter()
         return self._stream(session, encoding, wishes, start=start, epoch=epoch)
 
     async def control(self, request: Request) -> Response:
         self._check_origin(request)
+        self._options.authority.check(request, Scope.CONTROL, request.path_params["id"])
         parameters = await read_parameters(request)
         command = parameters.values.pop("command", "")
         session = self._host.find(request.path_params["id"])
@@ -195,6 +216,7 @@ class Routes:
         return JSONResponse(status, 503 if draining else 200, _no_store())
 
     async def metrics(self, request: Request) -> Response:
+        self._options.authority.check_from_afar(request)
         text = self._options.metrics()
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
@@ -202,6 +224,13 @@ class Routes:
         return PlainTextResponse(_INDEX)
 
     # What the handlers share
+
+    def _enter(self) -> None:
+        if self._options.turnstile is not None:
+            self._options.turnstile.enter()
+
+    def _token(self, session: Session) -> dict[str, str]:
+        return self._options.authority.for_session(session.id, self._host.limits.max_age)
 
     async def _flush(self, session: Session, parameters: Parameters) -> None:
         if not parameters.values:

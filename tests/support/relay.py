@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import Any
 
-__all__ = ["delaying_relay"]
+__all__ = ["SwitchingRelay", "delaying_relay"]
 
 
 class _Upstream(asyncio.DatagramProtocol):
@@ -62,3 +63,37 @@ async def delaying_relay(port: int, delay: float) -> tuple[int, _Front]:
     )
     bound: int = transport.get_extra_info("sockname")[1]
     return bound, front
+
+
+class SwitchingRelay:
+    """Takes one client's datagrams to whichever server is named now; others' answers are lost."""
+
+    def __init__(self, server: int) -> None:
+        self.server = server
+        self._client: Any = None
+        self._loop = asyncio.get_running_loop()
+        self._front, self._back = (_bound() for _ in range(2))
+        self.port: int = self._front.getsockname()[1]
+        self._loop.add_reader(self._front.fileno(), self._forth)
+        self._loop.add_reader(self._back.fileno(), self._back_again)
+
+    def close(self) -> None:
+        for each in (self._front, self._back):
+            self._loop.remove_reader(each.fileno())
+            each.close()
+
+    def _forth(self) -> None:
+        data, self._client = self._front.recvfrom(65536)
+        self._back.sendto(data, ("127.0.0.1", self.server))
+
+    def _back_again(self) -> None:
+        data, source = self._back.recvfrom(65536)
+        if source[1] == self.server and self._client is not None:
+            self._front.sendto(data, self._client)
+
+
+def _bound() -> socket.socket:
+    bound = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    bound.bind(("127.0.0.1", 0))
+    bound.setblocking(False)
+    return bound

@@ -9,7 +9,7 @@ from aioquic.quic.configuration import QuicConfiguration
 
 from netem.drivers.memory import MemoryPath
 from netem.profile import Conditions, Profile, Way
-from tenuto.quic import Connection, ReceiveWindow
+from tenuto.quic import Connection, ReceiveWindow, ResetKey
 from tenuto.tls import DevPair
 from tests.support.quicpeer import Address, QuicPeer
 
@@ -50,6 +50,7 @@ class VirtualPair:
         handshake: float = 1.0,
         server_datagrams: int | None = 65536,
         client_datagrams: int | None = 65536,
+        reset_key: ResetKey | None = None,
     ) -> None:
         profile = profile or both_ways(Conditions(delay=0.030))
         self.delay = profile.up.delay
@@ -70,6 +71,7 @@ class VirtualPair:
             configuration=window.apply(server),
             window=window,
             original_destination_connection_id=one.original_destination_connection_id,
+            reset_key=reset_key,
         )
         self.client = Endpoint(one, Way.UP)
         self.server = Endpoint(two, Way.DOWN)

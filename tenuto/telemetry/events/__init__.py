@@ -2,6 +2,7 @@
 
 from tenuto.telemetry.events.facts import (
     AddressSkipped,
+    BufferCutShort,
     CertificateKept,
     CertificateReplaced,
     ConnectionRefused,
@@ -9,6 +10,7 @@ from tenuto.telemetry.events.facts import (
     Event,
     Level,
     PeerFaulted,
+    RestartRefused,
     ServerStopped,
     SessionClosed,
     SessionOpened,
@@ -19,6 +21,7 @@ from tenuto.telemetry.events.facts import (
 
 __all__ = [
     "AddressSkipped",
+    "BufferCutShort",
     "CertificateKept",
     "CertificateReplaced",
     "ConnectionRefused",
@@ -26,6 +29,7 @@ __all__ = [
     "Event",
     "Level",
     "PeerFaulted",
+    "RestartRefused",
     "ServerStopped",
     "SessionClosed",
     "SessionOpened",

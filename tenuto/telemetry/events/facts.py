@@ -8,6 +8,7 @@ from typing import ClassVar
 
 __all__ = [
     "AddressSkipped",
+    "BufferCutShort",
     "CertificateKept",
     "CertificateReplaced",
     "ConnectionRefused",
@@ -15,6 +16,7 @@ __all__ = [
     "Event",
     "Level",
     "PeerFaulted",
+    "RestartRefused",
     "ServerStopped",
     "SessionClosed",
     "SessionOpened",
@@ -44,6 +46,17 @@ class DoorOpened(Event):
     door: str
     address: str
     buffer: int
+
+
+@dataclass(frozen=True, slots=True)
+class BufferCutShort(Event):
+    """The kernel grants a socket much less than was asked for, in bytes: bursts may be lost."""
+
+    level: ClassVar[Level] = Level.WARNING
+    address: str
+    asked: int
+    granted: int
+    advice: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +135,14 @@ class AddressSkipped(Event):
 
     level: ClassVar[Level] = Level.WARNING
     address: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RestartRefused(Event):
+    """The command would not start anew as it is; this process goes on serving."""
+
+    level: ClassVar[Level] = Level.WARNING
     reason: str
 
 
