@@ -20,6 +20,7 @@ BENCHES = {
     "link": "the loss lab: packets a second, added delay, what an offer costs",
     "playout": "the jitter buffer against an offline optimum, on made and recorded arrivals",
     "ring": "what a frame costs in a session, as a ratio to a bare collections.deque",
+    "stalled": "what listeners that stand still cost, hide, and do to others",
 }
 """By the name of the module in `bench` whose `run(quick)` yields the lines to print."""
 
