@@ -24,8 +24,8 @@ async def test_no_more_than_two_seconds_hide_below_the_session(
     await asyncio.sleep(1.5)
     (entry,) = server.host._entries.values()
     (cursor,) = entry.session.cursors
-    # Confirmed is what the listener's kernel has; nothing of that hides with us.
-    assert 0 < cursor.next - cursor.confirmed <= 101
+    # Confirmed is what the listener's kernel has, in whole chunks of ten frames.
+    assert 0 < cursor.next - cursor.confirmed <= 100 + 10
     raw.close()
 
 
