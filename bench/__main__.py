@@ -21,6 +21,7 @@ BENCHES = {
     "playout": "the jitter buffer against an offline optimum, on made and recorded arrivals",
     "ring": "what a frame costs in a session, as a ratio to a bare collections.deque",
     "soak": "a hundred listeners come and go for half an hour: what grows, who notices",
+    "stalled": "what listeners that stand still cost, hide, and do to others",
 }
 """By the name of the module in `bench` whose `run(quick)` yields the lines to print."""
 

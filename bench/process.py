@@ -57,6 +57,14 @@ class ServerProcess:
             body: bytes = response.read()
             return body
 
+    def post(self, path: str) -> dict[str, Any]:
+        """The same with an empty body, for what answers with JSON."""
+        context = ssl.create_default_context(cafile=self.ca)
+        request = urllib.request.Request(self.url + path, method="POST")  # noqa: S310
+        with urllib.request.urlopen(request, timeout=5.0, context=context) as response:  # noqa: S310
+            answer: dict[str, Any] = json.load(response)
+            return answer
+
     def metric(self, name: str) -> float:
         for line in self.get("/metrics").decode().splitlines():
             if line.startswith(f"tenuto_{name} "):

@@ -142,7 +142,7 @@ def _open_tone(request: Mapping[str, str]) -> Source:
 
 
 def _open_counting(request: Mapping[str, str]) -> Source:
-    format = AudioFormat(kinds.RATE.count(request), kinds.CHANNELS.count(request))
+    format = AudioFormat(kinds.COUNTED_RATE.count(request), kinds.CHANNELS.count(request))
     return CountingSource(
         frames=kinds.FRAMES.maybe(request),
         format=format,

@@ -13,12 +13,16 @@ from tenuto.sources.base import MAX_RUN_SIZE
 
 __all__ = [
     "COUNTERS",
+    "MIN_COUNTED_RATE",
     "Counters",
     "CountingSource",
     "numbered_payload",
     "numbered_run",
     "read_index",
 ]
+
+MIN_COUNTED_RATE = 500
+"""Samples/s: frames of 20 bytes, fewer than those of any codec."""
 
 _INDEX = struct.Struct("<I")
 # Higher than any index's bytes: a payload shifted by any count is no payload at all.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tenuto.sources.base import MAX_RUN_SIZE
 from tenuto.sources.clauses import MAX_TEXT
+from tenuto.sources.counting import MIN_COUNTED_RATE
 from tenuto.sources.parameters import Real, SourceKind, Text, Whole
 from tenuto.sources.speech import (
     DEFAULT_LANGUAGE,
@@ -119,10 +120,11 @@ FIRST_DELAY = Real("first_delay", "before the first run", 0, _MAX_DELAY, 0.0, "s
 DELAY = Real("delay", "between two runs", 0, _MAX_DELAY, 0.0, "s")
 FAIL_AFTER = Whole("fail_after", "then it fails", 0, _MAX_FRAMES, unit="frames")
 BLOCK_AFTER = Whole("block_after", "then nothing comes", 0, _MAX_FRAMES, unit="frames")
+COUNTED_RATE = Whole("rate", "samples/s, divisible by 50", MIN_COUNTED_RATE, MAX_RATE, 16000, "Hz")
 COUNTING = SourceKind(
     "counting",
     "frames that say their own number",
-    (FRAMES, RUN, FIRST_DELAY, DELAY, FAIL_AFTER, BLOCK_AFTER, SKIP, RATE, CHANNELS),
+    (FRAMES, RUN, FIRST_DELAY, DELAY, FAIL_AFTER, BLOCK_AFTER, SKIP, COUNTED_RATE, CHANNELS),
     needs="--test-sources",
     for_tests=True,
 )
