@@ -113,8 +113,10 @@ class SessionHost:
 
     # Sessions
 
-    def open(self, source: Source, *, shared: str | None = None) -> Session:
-        """Start producing; raises `RequestError` AT_CAPACITY.
+    def open(
+        self, source: Source, *, shared: str | None = None, start: int | None = None
+    ) -> Session:
+        """Start producing; raises `RequestError` AT_CAPACITY. The first frame is numbered `start`.
 
         A source that there is but once has a name that its listeners share: while a session
         of that name goes on, it is the answer, and `source` is not used.
@@ -128,7 +130,7 @@ class SessionHost:
             source.format,
             self.now(),
             limits=self.limits,
-            start=self._first_sequence,
+            start=self._first_sequence if start is None else start,
             live=not source.pausable,
         )
         self._reserve(session.footprint)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from tenuto.errors import ErrorCode, RequestError
 from tenuto.media import FRAMES_PER_SECOND, AudioFormat
@@ -60,7 +61,7 @@ async def open_source(
         case "speech":
             return converted(await _open_speech(request), _wanted(request))
         case "file":
-            return await _open_file(kinds.FILE_NAME.needed(request), media, _wanted(request))
+            return await _open_file(request, media)
         case "tone":
             return _open_tone(request)
         case "stdin":
@@ -96,6 +97,7 @@ async def _open_speech(request: Mapping[str, str]) -> Source:
         voice=kinds.VOICE.read(request),
         speed=kinds.SPEED.count(request),
         pitch=kinds.PITCH.count(request),
+        offset=kinds.OFFSET.count(request),
     )
 
 
@@ -107,14 +109,15 @@ def _wanted(request: Mapping[str, str]) -> Wanted:
     return Wanted(rate, kinds.TO_CHANNELS.maybe(request))
 
 
-async def _open_file(name: str, media: MediaFolder | None, wanted: Wanted) -> Source:
+async def _open_file(request: Mapping[str, str], media: MediaFolder | None) -> Source:
+    name, wanted = kinds.FILE_NAME.needed(request), _wanted(request)
     if media is None:
         raise RequestError(
             ErrorCode.UNKNOWN_FILE,
             "this server plays no files",
             remedy="start it with a media folder",
         )
-    return await media.open(name, wanted)
+    return replace(await media.open(name, wanted), skip=kinds.SKIP.count(request))
 
 
 async def _open_stdin(stdin: StandardInput | None, *, wait: bool) -> Source:
@@ -134,6 +137,7 @@ def _open_tone(request: Mapping[str, str]) -> Source:
         rate=rate,
         channels=kinds.CHANNELS.count(request),
         level=kinds.LEVEL.read(request),
+        skip=kinds.SKIP.count(request),
     )
 
 
@@ -147,6 +151,7 @@ def _open_counting(request: Mapping[str, str]) -> Source:
         delay=kinds.DELAY.read(request),
         fail_after=kinds.FAIL_AFTER.maybe(request),
         block_after=kinds.BLOCK_AFTER.maybe(request),
+        skip=kinds.SKIP.count(request),
     )
 
 
@@ -162,4 +167,5 @@ def _open_model(request: Mapping[str, str]) -> Source:
         fail_after=kinds.FAIL_AFTER_STEPS.maybe(request),
         jitter=kinds.JITTER.read(request),
         seed=kinds.SEED.count(request),
+        skip=kinds.SKIP.count(request),
     )

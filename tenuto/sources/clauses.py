@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tenuto.errors import ErrorCode, RequestError
 
-__all__ = ["MAX_CLAUSE_SIZE", "MAX_TEXT", "Clause", "clean_text", "cut_clauses"]
+__all__ = ["MAX_CLAUSE_SIZE", "MAX_TEXT", "Clause", "clauses_from", "clean_text", "cut_clauses"]
 
 MAX_TEXT = 20_000
 """Code points in one request: about 20 minutes of English."""
@@ -98,6 +98,11 @@ def cut_clauses(text: str) -> Iterator[Clause]:
         first = False
         yield Clause(start, text[start:end], pause)
         start = end
+
+
+def clauses_from(clauses: Iterator[Clause], offset: int) -> Iterator[Clause]:
+    """Those from the one on that holds this character, or stands behind it."""
+    return (each for each in clauses if each.offset + len(each.text) > offset)
 
 
 def _find_first(text: str, start: int) -> tuple[int, bool] | None:

@@ -73,8 +73,8 @@ class CountingSource:
 
     `first_delay` and `delay` are seconds before the first run and between runs. After
     `fail_after` frames it raises `failure`; after `block_after` frames it never yields
-    again. `produced` counts the frames whose last byte was yielded, and `finished` turns
-    true in the generator's `finally`.
+    again. `produced` counts the frames whose last byte was yielded, and the `skip` ones that
+    were left out at the beginning; `finished` turns true in the generator's `finally`.
     """
 
     frames: int | None = None
@@ -85,6 +85,7 @@ class CountingSource:
     fail_after: int | None = None
     failure: Exception | None = None
     block_after: int | None = None
+    skip: int = 0
     counters: Counters = field(default_factory=lambda: COUNTERS)
     produced: int = 0
     finished: bool = False
@@ -117,7 +118,8 @@ class CountingSource:
         counters.running += 1
         try:
             await asyncio.sleep(self.first_delay)
-            position, end = 0, self._end()
+            self.produced = self.skip
+            position, end = self.skip * self.format.frame_size, self._end()
             while end is None or position < end:
                 size = self.run_size if end is None else min(self.run_size, end - position)
                 run = numbered_run(position, size, self.format.frame_size)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from tenuto.media import AudioFormat
 from tenuto.sources.base import Mark
-from tenuto.sources.clauses import Clause, clean_text, cut_clauses
+from tenuto.sources.clauses import Clause, clauses_from, clean_text, cut_clauses
 from tenuto.sources.espeak_child import RATE
 from tenuto.sources.espeak_engine import Engine, Manner, Utterance, shared_engine
+from tenuto.sources.parameters import refuse
 from tenuto.sources.speech import DEFAULT_PITCH, DEFAULT_SPEED
 from tenuto.sources.voices import pick_voice
 
@@ -31,6 +32,8 @@ class SpeechSource:
     text: str
     manner: Manner
     engine: Engine
+    offset: int = 0
+    """The clause that holds this character is the first one."""
 
     @property
     def kind(self) -> str:
@@ -49,7 +52,7 @@ class SpeechSource:
         return 60.0  # Many may stand in the queue before it.
 
     async def stream(self) -> AsyncGenerator[bytes | Mark, None]:
-        clauses = cut_clauses(self.text)
+        clauses = clauses_from(cut_clauses(self.text), self.offset)
         current = self._ask(clauses)
         following: Utterance | None = None
         try:
@@ -86,13 +89,20 @@ async def open_speech(
     voice: str | None = None,
     speed: int = DEFAULT_SPEED,
     pitch: int = DEFAULT_PITCH,
+    offset: int = 0,
 ) -> SpeechSource:
     """Check text and voice; the first call of a process takes 60 ms to start the engine.
 
     Raises `RequestError`: BAD_TEXT, TOO_LARGE, UNKNOWN_VOICE, BAD_REQUEST where language and
-    voice contradict each other, or NO_VOICE where the extra is missing.
+    voice contradict each other or the text ends before `offset`, or NO_VOICE where the extra
+    is missing.
     """
     cleaned = clean_text(text)
+    if offset >= len(cleaned):
+        refuse(
+            f"offset={offset} lies behind the text's {len(cleaned)} characters",
+            f"give 0 to {len(cleaned) - 1}",
+        )
     engine = shared_engine()
     found = pick_voice(await engine.voices(), await engine.variants(), language, voice)
-    return SpeechSource(cleaned, Manner(found, speed, pitch), engine)
+    return SpeechSource(cleaned, Manner(found, speed, pitch), engine, offset)

@@ -42,6 +42,8 @@ class FileSource:
     data: WavData | ContainerData
     format: AudioFormat
     identity: tuple[int, int]
+    skip: int = 0
+    """Frames of 20 ms that are left out at the beginning."""
     readers: Readers = field(default_factory=shared_readers, repr=False, compare=False)
 
     @property
@@ -59,8 +61,11 @@ class FileSource:
     async def stream(self) -> AsyncGenerator[bytes, None]:
         # Any size would do; whole frames spare the framer its carrying.
         most = MAX_RUN_SIZE - MAX_RUN_SIZE % self.format.frame_size
-        reader = FileReader(self.path, self.name, self.identity, self.data, self.format)
+        skip = self.skip * self.format.samples_per_frame
+        reader = FileReader(self.path, self.name, self.identity, self.data, self.format, skip)
         try:
+            while skip and await self.readers.read(reader.leave_out):
+                yield b""  # A sign of life: to decode an hour takes its time.
             while run := await self.readers.read(partial(reader.read, most)):
                 yield run
         finally:
@@ -150,7 +155,7 @@ def _open(
         ) from error
     format = wanted.of(data)
     Converter(data, format)  # Refused here rather than with its first run.
-    return FileSource(path, shown, data, format, identity, readers)
+    return FileSource(path, shown, data, format, identity, readers=readers)
 
 
 def _read_data(file: BinaryIO, shown: str, given_up: GivenUp) -> WavData | ContainerData:

@@ -35,12 +35,14 @@ __all__ = [
     "LEVEL",
     "MODEL",
     "MODEL_SECONDS",
+    "OFFSET",
     "PITCH",
     "RATE",
     "RTF",
     "RUN",
     "SECONDS",
     "SEED",
+    "SKIP",
     "SPEECH",
     "SPEED",
     "STALL",
@@ -62,6 +64,9 @@ _MAX_STEPS = 1_000_000
 _MAX_RTF = 10.0
 _MAX_SEED = 1_000_000_000
 
+SKIP = Whole("skip", "left out at the beginning, to go on behind", 0, _MAX_FRAMES, 0, "frames")
+OFFSET = Whole("offset", "begins with the clause that holds this character", 0, MAX_TEXT, 0)
+
 RATE = Whole("rate", "samples/s, divisible by 50", MIN_RATE, MAX_RATE, 16000, "Hz")
 CHANNELS = Whole("channels", "all say the same", 1, MAX_CHANNELS, 1)
 
@@ -76,7 +81,7 @@ PITCH = Whole("pitch", "how high", 0, MAX_PITCH, DEFAULT_PITCH)
 SPEECH = SourceKind(
     "speech",
     "text, spoken by espeak-ng",
-    (TEXT, LANG, VOICE, SPEED, PITCH, TO_RATE, TO_CHANNELS),
+    (TEXT, LANG, VOICE, SPEED, PITCH, OFFSET, TO_RATE, TO_CHANNELS),
     implied_by=("text",),
 )
 
@@ -84,7 +89,7 @@ FILE_NAME = Text("file", "a sound file of the media folder", form="a relative pa
 FILE = SourceKind(
     "file",
     "a file of sound",
-    (FILE_NAME, TO_RATE, TO_CHANNELS),
+    (FILE_NAME, SKIP, TO_RATE, TO_CHANNELS),
     implied_by=("file",),
     needs="--media FOLDER",
 )
@@ -97,7 +102,7 @@ LEVEL = Real("level", "the peak, 1 being full scale", 0, 1, 0.5)
 TONE = SourceKind(
     "tone",
     "a sine",
-    (TONE_PITCH, FREQUENCY, SECONDS, RATE, CHANNELS, LEVEL),
+    (TONE_PITCH, FREQUENCY, SECONDS, SKIP, RATE, CHANNELS, LEVEL),
     implied_by=("tone",),
 )
 
@@ -117,7 +122,7 @@ BLOCK_AFTER = Whole("block_after", "then nothing comes", 0, _MAX_FRAMES, unit="f
 COUNTING = SourceKind(
     "counting",
     "frames that say their own number",
-    (FRAMES, RUN, FIRST_DELAY, DELAY, FAIL_AFTER, BLOCK_AFTER, RATE, CHANNELS),
+    (FRAMES, RUN, FIRST_DELAY, DELAY, FAIL_AFTER, BLOCK_AFTER, SKIP, RATE, CHANNELS),
     needs="--test-sources",
     for_tests=True,
 )
@@ -144,6 +149,7 @@ MODEL = SourceKind(
         FAIL_AFTER_STEPS,
         JITTER,
         SEED,
+        SKIP,
         RATE,
         CHANNELS,
     ),

@@ -22,8 +22,9 @@ class ModelSource:
     The first step is ready after `first_token` seconds, each other one `step * rtf` after
     the one before it, varied by up to `jitter` of that either way. Before every
     `stall_every`-th step (0: none) it takes `stall` seconds more; after `fail_after` steps
-    it fails. Steps are due on an absolute schedule, so that late wake-ups do not add up;
-    a model that was held back by its listeners goes on from there, no faster.
+    it fails. The first `skip` frames are left out as if the rest were all there is: it begins
+    with `first_token` again. Steps are due on an absolute schedule, so that late wake-ups do
+    not add up; a model that was held back by its listeners goes on from there, no faster.
     """
 
     seconds: float = 10.0
@@ -36,6 +37,7 @@ class ModelSource:
     fail_after: int | None = None
     jitter: float = 0.0
     seed: int = 0
+    skip: int = 0
     counters: Counters = field(default_factory=lambda: COUNTERS)
 
     @property
@@ -64,7 +66,7 @@ class ModelSource:
         counters.running += 1
         try:
             clock = asyncio.get_running_loop()
-            due, position = clock.time(), 0
+            due, position = clock.time(), self.skip * frame
             for cost, size in zip(self.costs(self._steps), self._sizes(), strict=True):
                 # Held back for longer than this step takes, it has it ready.
                 due = max(due, clock.time() - cost) + cost
@@ -82,8 +84,9 @@ class ModelSource:
 
     @property
     def _whole(self) -> int:
-        """Samples per channel in all."""
-        return round(self.seconds * self.format.rate)
+        """Samples per channel in all that is given."""
+        left_out = self.skip * self.format.samples_per_frame
+        return max(0, round(self.seconds * self.format.rate) - left_out)
 
     @property
     def _samples(self) -> int:

@@ -20,6 +20,9 @@ __all__ = ["FileReader", "file_identity"]
 # many values in memory, whatever the header claims.
 _MAX_VALUES = 128 * 1024
 
+# Runs decoded to be left out before the thread is given back.
+_LEFT_OUT_AT_ONCE = 16
+
 
 class _Samples(Protocol):
     """16-bit samples of a file: at most so many per call, none at the end."""
@@ -36,7 +39,7 @@ class _Samples(Protocol):
 
 
 class FileReader:
-    """Runs of a file in the wanted format.
+    """Runs of a file in the wanted format, without the first `skip` samples of that format.
 
     Whoever leaves may leave a read behind: closing under it would let it read from whatever
     takes the descriptor's number next. So both hold the lock, and whoever comes last closes.
@@ -49,6 +52,7 @@ class FileReader:
         identity: tuple[int, int],
         data: WavData | ContainerData,
         format: AudioFormat,
+        skip: int = 0,
     ) -> None:
         self._path = path
         self._name = name
@@ -63,6 +67,9 @@ class FileReader:
         self._ready = memoryview(b"")
         fitting = MAX_RUN_SIZE // format.bytes_per_sample * data.rate // format.rate
         self._sample_size = format.bytes_per_sample
+        self._skip = skip * format.bytes_per_sample
+        """Bytes still to be left out."""
+        self._as_stored = (data.rate, data.channels) == (format.rate, format.channels)
         self._given = 0
         self._strays = 0
         self._block = max(1, min(fitting, _MAX_VALUES // data.channels))
@@ -72,6 +79,20 @@ class FileReader:
         try:
             with self._lock:
                 return b"" if self._closing else self._next(size)
+        finally:
+            self._settle()
+
+    def leave_out(self) -> bool:
+        """Some of what is to be left out; True while there is more of it.
+
+        Where samples are played as they are stored it is passed over, else it is decoded.
+        """
+        try:
+            with self._lock:
+                for _ in range(_LEFT_OUT_AT_ONCE):
+                    if self._closing or not self._left_out_more():
+                        return False
+                return True
         finally:
             self._settle()
 
@@ -115,6 +136,14 @@ class FileReader:
         run, self._ready = bytes(self._ready[:size]), self._ready[size:]
         return run
 
+    def _left_out_more(self) -> bool:
+        if self._converter is not None:
+            self._ready = memoryview(self._convert(self._converter))
+        left_out = min(self._skip, len(self._ready))
+        self._ready = self._ready[left_out:]
+        self._skip -= left_out
+        return self._skip > 0 and self._converter is not None
+
     def _convert(self, converter: Converter) -> bytes:
         try:
             samples = self._samples or self._open()
@@ -144,7 +173,10 @@ class FileReader:
         if file_identity(self._file) != self._identity:
             raise SourceError(f"{self._name} was replaced after it was opened")
         if isinstance(self._data, WavData):
-            self._samples = WavSamples(self._file, self._data)
+            self._samples = samples = WavSamples(self._file, self._data)
+            if self._as_stored:
+                samples.leave_out(self._skip // self._sample_size)
+                self._skip = 0
         else:
             self._samples = open_container(self._file, self._name, self._data, self._left)
         return self._samples

@@ -29,7 +29,8 @@ class ToneSource:
     """`seconds` of a sine at `frequency` Hz, the same in every channel.
 
     `level` is the peak, 1.0 being full scale. The sample count is `seconds * rate`,
-    rounded once. Raises `RequestError` for any argument out of its range.
+    rounded once; the first `skip` frames of 20 ms are left out. Raises `RequestError` for any
+    argument out of its range.
     """
 
     frequency: float = 440.0
@@ -37,6 +38,7 @@ class ToneSource:
     rate: int = 16000
     channels: int = 1
     level: float = 0.5
+    skip: int = 0
     format: AudioFormat = field(init=False)
 
     def __post_init__(self) -> None:
@@ -62,12 +64,13 @@ class ToneSource:
 
     @property
     def samples(self) -> int:
-        """Samples per channel in the whole tone."""
+        """Samples per channel in the whole tone, those left out included."""
         return round(self.seconds * self.rate)
 
     async def stream(self) -> AsyncGenerator[bytes, None]:
         most = min(self.rate // _RUNS_PER_SECOND, MAX_RUN_SIZE // self.format.bytes_per_sample)
-        for first in range(0, self.samples, most):
+        begin = self.skip * self.format.samples_per_frame
+        for first in range(begin, self.samples, most):
             yield self._run(first, min(most, self.samples - first))
             # Nothing here ever waits: without this a fast reader would own the event loop.
             await asyncio.sleep(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from dataclasses import dataclass
 from typing import BinaryIO, NoReturn
@@ -93,6 +94,14 @@ class WavSamples:
                 self._left -= len(run)
             decoded = self._decoder.push(run)
         return decoded
+
+    def leave_out(self, samples: int) -> None:
+        """Go on behind so many more samples of all channels, or at the end."""
+        size = samples * self._data.sample_size
+        if self._left is not None:
+            size = min(size, self._left)
+            self._left -= size
+        self._file.seek(size, os.SEEK_CUR)
 
     @property
     def repaired(self) -> int:

@@ -79,6 +79,7 @@ class Routes:
         parameters = await read_parameters(request)
         wishes = _wishes(parameters)
         if request.method == "HEAD":
+            parameters.number("from")
             await self._source(parameters, wait=False)
             return _head(request)
         session = await self._session(parameters)
@@ -214,12 +215,14 @@ class Routes:
 
     async def _session(self, parameters: Parameters) -> Session:
         """A new session, or the one that goes on where there is but one source for all."""
+        start = parameters.number("from")
         shared = _SHARED.get(parameters.values.get("source", ""))
         running = self._host.shared(shared) if shared is not None else None
         if running is not None:
+            # Its frames have their numbers already, whatever this listener counted to.
             self._check_source(parameters)
             return running
-        return self._host.open(await self._source(parameters), shared=shared)
+        return self._host.open(await self._source(parameters), shared=shared, start=start)
 
     def _check_source(self, parameters: Parameters) -> None:
         if self._options.draining():
