@@ -117,7 +117,7 @@ def test_a_cut_leaves_what_came_and_fails(served: Served, run: Run, tmp_path: Pa
 
     path = tmp_path / "a.wav"
     with served(script) as peer:
-        result = run("play", peer.url(), "-o", path, "--json")
+        result = run("play", peer.url(), "-o", path, "--json", "--patience", "0")
     assert result.exit_code == 1
     assert "cut before frame 10" in one_line(result)
     with wave.open(str(path)) as file:
