@@ -17,8 +17,10 @@ BENCHES = {
     "disturb": "who pays when listeners stall and leave: gaps of others, memory",
     "doctor": "tenuto doctor on emulated networks: how often it names what is wrong",
     "first_audio": "first audio, gaps and cost of both doors beside bare aioquic and hypercorn",
+    "herd": "a thousand clients come back after a restart, in virtual time",
     "link": "the loss lab: packets a second, added delay, what an offer costs",
     "playout": "the jitter buffer against an offline optimum, on made and recorded arrivals",
+    "resume": "connections cut and changed at random moments: is a frame lost, how soon it goes on",
     "ring": "what a frame costs in a session, as a ratio to a bare collections.deque",
 }
 """By the name of the module in `bench` whose `run(quick)` yields the lines to print."""
