@@ -30,7 +30,6 @@ from tenuto.client import (
     Interrupted,
     Moved,
     Resumed,
-    Retrying,
     Stream,
     Transport,
     Trust,
@@ -56,14 +55,17 @@ class Told:
 
     kills: int = 0
     seen: asyncio.Event = field(default_factory=asyncio.Event)
+    flowing: asyncio.Event = field(default_factory=asyncio.Event)
     gaps: list[float] = field(default_factory=list)
     first_frames: list[float] = field(default_factory=list)
     ways: list[str] = field(default_factory=list)
 
     def event(self, event: Event) -> None:
-        if isinstance(event, Interrupted | Retrying):  # also of a leg that has brought nothing yet
+        if isinstance(event, Interrupted):
+            self.flowing.clear()
             self.seen.set()
         elif isinstance(event, Resumed):
+            self.flowing.set()
             self.gaps.append(event.gap)
             self.first_frames.append(event.gap - event.handshake)
             self.ways.append(event.transport)
@@ -186,6 +188,7 @@ async def _listener(
     server: ServerProcess, plan: Plan, draws: random.Random, pcm: bytes, step: Callable[[], None]
 ) -> tuple[Told, dict[str, int]]:
     told = Told()
+    told.flowing.set()
     heard, sequences = bytearray(), []
     await asyncio.sleep(draws.random())
     async with (
@@ -236,6 +239,8 @@ async def _trouble(
 
 
 async def _kill(plan: Plan, relay: CuttingRelay, stream: Stream, told: Told) -> None:
+    async with asyncio.timeout(_NOTICED):
+        await told.flowing.wait()  # what is not there cannot be cut
     told.seen.clear()
     told.kills += 1
     if plan.transport == "tcp":
