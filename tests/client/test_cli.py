@@ -260,6 +260,9 @@ class Silence:
 
     buffered = 0.3
     account = None
+    heard = None
+
+    def flush(self, base: int) -> None: ...
 
     async def open(self) -> None: ...
     async def write(self, frames: Sequence[Frame], audio: AudioFormat) -> None: ...

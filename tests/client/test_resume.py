@@ -32,7 +32,17 @@ from tenuto.errors import ErrorCode, RequestError
 from tenuto.wire import End, Format, Mark, Notice
 from tests.client.authority import Pair
 from tests.client.opener import Opener
-from tests.client.peer import AUDIO, Asked, Out, frames, problem, records, serving
+from tests.client.peer import (
+    AUDIO,
+    RECORDS,
+    Asked,
+    Encodable,
+    Out,
+    frames,
+    problem,
+    records,
+    serving,
+)
 
 QUICK = RetryPolicy(base=0.01, cap=0.05, patience=2.0)
 
@@ -49,7 +59,7 @@ class Session:
     overlap: int = 0
     """So many frames before the one asked for come again."""
     asked: list[dict[str, str]] = field(default_factory=list)
-    headers: dict[str, str] = field(default_factory=dict)
+    token: str = ""
 
     async def __call__(self, asked: Asked, out: Out) -> None:
         parts = urlsplit(asked.path)
@@ -57,7 +67,8 @@ class Session:
         query["authorization"] = asked.headers.get("authorization", "")
         self.asked.append(query)
         start = max(0, int(query.get("from", 0)) - self.overlap)
-        await out.head(tenuto_session="s-1", **self.headers)
+        token = {"tenuto_token": self.token} if self.token else {}
+        await out.head(200, RECORDS, tenuto_session="s-1", **token)
         await out.send(records(Format(AUDIO, start)))
         stop = start + self.cuts.pop(0) if self.cuts else self.count
         await out.send(records(*frames(stop - start, start)))
@@ -115,7 +126,7 @@ async def test_every_leg_comes_from_a_new_port(
         ports.append(self.getsockname()[1])
 
     class Noted(socket.socket):
-        connect = noted  # type: ignore[assignment]
+        connect = noted
 
     monkeypatch.setattr(socket, "socket", Noted)
     async with going_on(Session(cuts=[5, 5, 5])) as stream:
@@ -324,7 +335,7 @@ async def test_speech_says_the_clause_again_that_was_begun(
     pair: Pair, trust: Trust, marks: list[int], offset: str
 ) -> None:
     """Of the marks that came, the last one whose sound had begun."""
-    sent = [Format(AUDIO, 0), *frames(20)]
+    sent: list[Encodable] = [Format(AUDIO, 0), *frames(20)]
     at = {0: 0, 7: 10, 19: 20}
     for text_offset in marks:
         sent.insert(
@@ -366,7 +377,7 @@ async def test_a_cancelled_step_is_taken_up_again(going_on: Opener) -> None:
 async def test_tokens_go_into_the_header_and_a_session_has_its_own(
     pair: Pair, trust: Trust
 ) -> None:
-    script = Session(cuts=[5], headers={"tenuto_token": "of-the-session"})
+    script = Session(cuts=[5], token="of-the-session")
     async with (
         serving(pair, script) as peer,
         open_stream(
