@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tenuto.media import AudioFormat, Frame
-from tenuto.playout import Player
+from tenuto.playout import JitterBuffer, Player
 
 AUDIO = AudioFormat()
 STEREO = AudioFormat(48000, 2)
@@ -133,3 +133,13 @@ def test_a_flush_behind_the_end() -> None:
     assert block.ended
     player.flush(60)
     assert player.read(now).kind == "waiting"
+
+
+def test_the_buffer_alone_drops_nothing_of_what_is_behind_it() -> None:
+    buffer = JitterBuffer(5)
+    buffer.insert(frame(5, 1), 0.0)
+    buffer.flush(5)
+    assert (buffer.depth, buffer.counters.flushed) == (1, 0)
+    buffer.insert(frame(9, 1), 0.0)
+    buffer.flush(7)
+    assert (buffer.next, buffer.depth, buffer.counters.flushed) == (7, 3, 1)
