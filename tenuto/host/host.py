@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
-from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import NoReturn, Protocol
+from collections.abc import Callable, Mapping
+from typing import NoReturn
 
 from tenuto.errors import ErrorCode, RequestError, TenutoError
+from tenuto.host.entry import Entry
+from tenuto.host.nodes import Nodes
 from tenuto.host.producer import Producer
+from tenuto.host.reader import Reader
+from tenuto.host.tally import Tally
 from tenuto.host.tick import Tick
+from tenuto.host.tombstones import Tombstones
 from tenuto.media import AudioFormat, Frame
 from tenuto.session import Cursor, Session, SessionLimits, State
 from tenuto.session.limits import DEFAULT_LEAD
@@ -19,10 +21,7 @@ from tenuto.sources.base import Source
 from tenuto.telemetry.events import Event, SessionClosed, SessionOpened, SourceStuck
 from tenuto.telemetry.faults import describe_fault
 
-__all__ = ["Reader", "SessionHost", "Tally"]
-
-MAX_TOMBSTONES = 4096
-"""Expired sessions whose last sequence is still known, so that 410 can name it."""
+__all__ = ["SessionHost"]
 
 CLOSING = 1.0
 """Seconds that sources have for their `finally` when the server stops."""
@@ -30,44 +29,11 @@ CLOSING = 1.0
 _SWEEP_TICKS = 5
 
 
-class Reader(Protocol):
-    """What carries a cursor's frames away; woken when some may be due."""
-
-    def wake(self) -> None: ...
-
-    def stop(self, reason: TenutoError) -> None:
-        """Tell the listener why and end its stream, so that it does not look complete."""
-        ...
-
-
-@dataclass(slots=True)
-class Tally:
-    """Counters of this process since its start."""
-
-    sessions_opened: int = 0
-    sessions_refused: int = 0
-    sessions_evicted: int = 0
-    frames_produced: int = 0
-    frames_sent: int = 0
-    frames_dropped: int = 0
-    """Left out for listeners of live sessions that were too slow."""
-    listeners_attached: int = 0
-    sources_failed: int = 0
-
-
-@dataclass(slots=True)
-class _Entry:
-    session: Session
-    producer: Producer | None = None
-    shared: str | None = None
-    readers: dict[Cursor, Reader] = field(default_factory=dict)
-    waking: bool = False
-
-
 class SessionHost:
     """Owns the sessions and the tick.
 
-    Every call is made on the loop's thread. `on_event` gets what is worth a log line.
+    Every call is made on the loop's thread. `on_event` gets what is worth a log line. `node` is
+    this server's tag in the ids of its sessions, `peers` are those of others with their URLs.
     """
 
     def __init__(
@@ -78,6 +44,8 @@ class SessionHost:
         max_held: int = 1 << 30,
         on_event: Callable[[Event], None] = lambda event: None,
         first_sequence: int = 0,
+        node: str = "",
+        peers: Mapping[str, str] | None = None,
     ) -> None:
         self.limits = limits or SessionLimits()
         self.tally = Tally()
@@ -86,8 +54,10 @@ class SessionHost:
         self._max_held = max_held
         self._on_event = on_event
         self._first_sequence = first_sequence
-        self._entries: dict[str, _Entry] = {}
-        self._tombstones: OrderedDict[str, int] = OrderedDict()
+        self._nodes = Nodes(node, peers)
+        self._entries: dict[str, Entry] = {}
+        self._tombstones = Tombstones()
+        self._running: set[Producer] = set()
         self._sweep = 0
         self._loop = asyncio.get_running_loop()
 
@@ -98,6 +68,11 @@ class SessionHost:
     def listeners(self) -> int:
         """Cursors now attached."""
         return sum(len(entry.readers) for entry in self._entries.values())
+
+    @property
+    def producers(self) -> int:
+        """Sources at work, those included that were cancelled and are not done yet."""
+        return len(self._running)
 
     def now(self) -> float:
         return self._loop.time()
@@ -126,7 +101,7 @@ class SessionHost:
         if len(self._entries) >= self._max_sessions and not self._evict():
             self._refuse(f"all {self._max_sessions} sessions of this server are in use")
         session = Session(
-            secrets.token_hex(16),
+            self._nodes.new_id(),
             source.format,
             self.now(),
             limits=self.limits,
@@ -134,21 +109,50 @@ class SessionHost:
             live=not source.pausable,
         )
         self._reserve(session.footprint)
-        entry = _Entry(session, shared=shared)
+        entry = Entry(session, shared=shared)
         self._entries[session.id] = entry
         self.tally.sessions_opened += 1
         audio = source.format
         self._on_event(SessionOpened(session.id, source.kind, audio.rate, audio.channels))
+        self._produce(entry, source)
+        self.tick.start()
+        return session
+
+    def flush(self, session: Session, source: Source | None = None) -> None:
+        """Drop what is not sent yet, and go on with this source or the present of a live one.
+
+        With neither the session waits for another flush. The source that it had is cancelled.
+        Raises `RequestError`: EXPIRED_SESSION, AT_CAPACITY.
+        """
+        entry = self._entries[self.find(session.id).id]
+        wider = session.renewal(session.audio if source is None else source.format)
+        if wider:
+            self._reserve(wider, keep=session)
+        if source is None:
+            goes_on = session.flush(self.now())
+        else:
+            goes_on = session.flush(self.now(), source.format, live=not source.pausable)
+        if entry.producer is not None and not goes_on:
+            entry.producer.cancel()
+            entry.producer = None
+            # It is no longer the session of that source.
+            entry.shared = None
+        if source is not None:
+            self._produce(entry, source)
+        self.tally.flushes += 1
+        entry.wake()
+
+    def _produce(self, entry: Entry, source: Source) -> None:
         entry.producer = Producer(
-            session,
+            entry.session,
             source,
             on_append=self._appended,
             on_end=self._ended,
             on_fault=self._source_fault,
             on_reformat=self._reformat,
+            on_over=self._running.discard,
         )
-        self.tick.start()
-        return session
+        self._running.add(entry.producer)
 
     @property
     def held(self) -> int:
@@ -199,17 +203,14 @@ class SessionHost:
         return None
 
     def find(self, id: str) -> Session:
-        """Raises `RequestError`: EXPIRED_SESSION with the last sequence, UNKNOWN_SESSION."""
+        """Raises `RequestError`: EXPIRED_SESSION with the last sequence, WRONG_NODE with the right
+        one, UNKNOWN_SESSION. A session is over at its deadline, whenever the sweep comes by.
+        """
         entry = self._entries.get(id)
-        if entry is not None:
+        if entry is not None and not self._expire_if_due(entry):
             return entry.session
-        if id in self._tombstones:
-            raise RequestError(
-                ErrorCode.EXPIRED_SESSION,
-                f"session {id} has expired",
-                remedy="start a new one",
-                detail={"last": self._tombstones[id]},
-            )
+        self._tombstones.check(id)
+        self._nodes.check(id)
         raise RequestError(
             ErrorCode.UNKNOWN_SESSION,
             f"session {id[:64]} is not known here",
@@ -224,13 +225,20 @@ class SessionHost:
         listener: str,
         *,
         start: int | None = None,
+        epoch: int | None = None,
         lead: float | None = DEFAULT_LEAD,
+        live: bool | None = None,
     ) -> Cursor:
         """A place in the session; `serve` it with a reader, then `detach` it."""
+        entry = self._entries.get(session.id)
+        if entry is not None:
+            self._expire_if_due(entry)
+        # Nobody's session makes room for an attach that is refused.
+        session.check_attach(listener, self.beat, start=start, epoch=epoch, lead=lead, live=live)
         growth = session.growth(lead)
         if growth:
             self._reserve(growth, keep=session)
-        cursor = session.attach(listener, self.beat, start=start, lead=lead)
+        cursor = session.attach(listener, self.beat, start=start, epoch=epoch, lead=lead, live=live)
         self.tally.listeners_attached += 1
         return cursor
 
@@ -239,7 +247,7 @@ class SessionHost:
         entry = self._entries.get(session.id)
         if entry is not None:
             entry.readers[cursor] = reader
-            self._room(entry)
+            entry.room()
 
     def detach(self, session: Session, cursor: Cursor) -> None:
         """Idempotent."""
@@ -247,7 +255,7 @@ class SessionHost:
         entry = self._entries.get(session.id)
         if entry is not None:
             entry.readers.pop(cursor, None)
-            self._room(entry)
+            entry.room()
 
     def take(self, session: Session, cursor: Cursor, most: int) -> list[Frame]:
         """`Session.take` at the present beat; the producer learns that there is room."""
@@ -258,8 +266,19 @@ class SessionHost:
             self.tally.frames_sent += len(frames)
             entry = self._entries.get(session.id)
             if entry is not None:
-                self._room(entry)
+                entry.room()
         return frames
+
+    def confirm(self, session: Session, cursor: Cursor, until: int, *, rtt: float = 0.0) -> None:
+        """`Session.confirm` now; the producer learns that there is room."""
+        session.confirm(cursor, until, self.now(), rtt)
+        entry = self._entries.get(session.id)
+        if entry is not None:
+            entry.room()
+
+    def progress(self, session: Session, listener: str, heard: int) -> None:
+        """`Session.progress` now."""
+        session.progress(listener, heard, self.now())
 
     # Life
 
@@ -277,7 +296,7 @@ class SessionHost:
         session.resume(self.now())
         entry = self._entries.get(session.id)
         if entry is not None:
-            self._room(entry)
+            entry.room()
 
     def expire(self, session: Session) -> None:
         """End a session now, whoever listens."""
@@ -292,51 +311,46 @@ class SessionHost:
         But not for ever: a source that will not end is named in an event and left behind.
         """
         self.tick.stop()
-        producers = {
-            id: entry.producer for id, entry in self._entries.items() if entry.producer is not None
-        }
         for entry in list(self._entries.values()):
             entry.session.close(self.now())
             self._bury(entry, "closed")
         deadline = self.now() + CLOSING
-        for id, producer in producers.items():
+        for producer in list(self._running):
             if not await producer.wait(max(0.0, deadline - self.now())):
-                self._on_event(SourceStuck(id, producer.kind, CLOSING))
+                self._on_event(SourceStuck(producer.session_id, producer.kind, CLOSING))
 
     def _on_tick(self, now: float) -> None:
         for entry in list(self._entries.values()):
             if not entry.readers:
                 continue  # There may be many that only wait for a resume.
             # Room may come by time alone, when a stalled listener has played out.
-            self._room(entry)
+            entry.room()
             for reader in list(entry.readers.values()):
                 reader.wake()
         self._sweep += 1
         if self._sweep % _SWEEP_TICKS == 0:
             for entry in list(self._entries.values()):
-                if entry.session.check(now):
-                    self._bury(entry, "expired")
+                self._expire_if_due(entry)
         if not self._entries:
             self.tick.stop()
 
-    def _bury(self, entry: _Entry, how: str) -> None:
+    def _expire_if_due(self, entry: Entry) -> bool:
+        over = entry.session.check(self.now())
+        if over:
+            self._bury(entry, "expired")
+        return over
+
+    def _bury(self, entry: Entry, how: str) -> None:
         session = entry.session
         if self._entries.pop(session.id, None) is None:
             return
         if entry.producer is not None:
             entry.producer.cancel()
-        self._tombstones[session.id] = session.end - 1
-        if len(self._tombstones) > MAX_TOMBSTONES:
-            self._tombstones.popitem(last=False)
-        self._on_event(
-            SessionClosed(session.id, session.end - session.base, _outcome(session, how))
-        )
+        self._tombstones.bury(session)
+        frames = session.end - session.start
+        self._on_event(SessionClosed(session.id, frames, entry.outcome(how)))
         for reader in list(entry.readers.values()):
             reader.wake()
-
-    def _room(self, entry: _Entry) -> None:
-        if entry.producer is not None:
-            entry.producer.room()
 
     def _appended(self, session: Session) -> None:
         self.tally.frames_produced += 1
@@ -356,19 +370,7 @@ class SessionHost:
         starving = session.end - 1
         if any(c.lead is None or c.next >= starving for c in entry.readers) or session.done:
             entry.waking = True
-            self._loop.call_soon(self._wake, entry)
-
-    def _wake(self, entry: _Entry) -> None:
-        entry.waking = False
-        for reader in list(entry.readers.values()):
-            reader.wake()
+            self._loop.call_soon(entry.wake)
 
     def _source_fault(self, fault: Exception) -> None:
         self._on_event(describe_fault("source", fault))
-
-
-def _outcome(session: Session, how: str) -> str:
-    """What became of its audio, or else how the session went."""
-    if session.failure is not None:
-        return str(session.failure.code.value)
-    return "finished" if session.finished else how

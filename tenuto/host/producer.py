@@ -25,6 +25,8 @@ class Producer:
     attached, or the session was resumed. `on_append` is called after each frame, `on_end`
     once when no more will come; `on_fault` gets what a source raised beside its own errors.
     `on_reformat` puts a new format into the session, or raises what the session then fails with.
+    `on_over` is called when the source's `finally` has run. After `cancel` nothing reaches the
+    session any more, whatever the source does.
     """
 
     def __init__(
@@ -36,6 +38,7 @@ class Producer:
         on_end: Callable[[Session], None],
         on_fault: Callable[[Exception], None],
         on_reformat: Callable[[Session, AudioFormat], None],
+        on_over: Callable[[Producer], None] = lambda producer: None,
     ) -> None:
         self._session = session
         self._source = source
@@ -46,14 +49,20 @@ class Producer:
         self._room = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._framer = Framer(session.audio)
+        self._cancelled = False
         self.held = 0
         """Bytes of the run in hand: what a source gave beyond what the session may take."""
         self._task = asyncio.create_task(self._run(), name=f"producer {session.id}")
+        self._task.add_done_callback(lambda task: on_over(self))
 
     @property
     def stray_bytes(self) -> int:
         """Bytes that were no whole sample when the source ended or changed its format."""
         return self._framer.stray_bytes
+
+    @property
+    def session_id(self) -> str:
+        return self._session.id
 
     @property
     def kind(self) -> str:
@@ -65,6 +74,7 @@ class Producer:
 
     def cancel(self) -> None:
         """The source's `finally` runs; nothing waits for a listener."""
+        self._cancelled = True
         self._task.cancel()
 
     async def wait(self, timeout: float | None = None) -> bool:
@@ -74,19 +84,23 @@ class Producer:
 
     async def _run(self) -> None:
         session = self._session
+        failure: TenutoError | None = None
         try:
             await self._pull()
-            session.finish()
         except TenutoError as error:
-            session.fail(error)
+            failure = error
         except Exception as error:  # noqa: BLE001  # someone else's code
             self._on_fault(error)
-            session.fail(
-                SourceError(
-                    f"the {self._source.kind} source failed",
-                    remedy="what was produced is kept; the server's log names the fault",
-                )
+            failure = SourceError(
+                f"the {self._source.kind} source failed",
+                remedy="what was produced is kept; the server's log names the fault",
             )
+        if self._cancelled:
+            return  # The session may have another source by now.
+        if failure is None:
+            session.finish()
+        else:
+            session.fail(failure)
         self._on_end(session)
 
     async def _pull(self) -> None:
@@ -155,8 +169,11 @@ class Producer:
             await self._append(piece)
 
     async def _append(self, piece: Piece) -> None:
-        while not self._session.wants_more(self._loop.time()):
+        while not self._session.wants_more(self._loop.time()) and not self._cancelled:
             self._room.clear()
             await self._room.wait()
+        if self._cancelled:
+            # A source that takes no notice of its cancellation is told once more.
+            raise asyncio.CancelledError
         self._session.append(piece)
         self._on_append(self._session)

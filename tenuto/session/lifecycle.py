@@ -74,6 +74,7 @@ class Lifecycle:
         self.state = State.NEW
         self.deadline = 0.0
         """When DEADLINE is due, in the time of `now`."""
+        self._armed_at = now
         self._arm(now)
 
     def apply(self, trigger: Trigger, now: float) -> State:
@@ -81,13 +82,21 @@ class Lifecycle:
         after = TRANSITIONS.get((self.state, trigger))
         if after is None:
             raise ValueError(f"{trigger.name} in state {self.state.name}")
-        if after is not self.state:
+        if after is not self.state or (after, trigger) == (State.PAUSED, Trigger.PAUSE):
+            # Who says once more that it pauses is still there.
             self.state = after
             self._arm(now)
         return after
 
+    def refresh(self, now: float) -> None:
+        """Somebody still plays what it was sent: a life that only waits for it begins anew."""
+        waits = self.state in (State.IDLE, State.PAUSED)
+        if waits and now - self._armed_at >= self._limits.refresh:
+            self._arm(now)
+
     def _arm(self, now: float) -> None:
         limits = self._limits
+        self._armed_at = now
         life = {
             State.NEW: limits.unattached,
             State.IDLE: limits.retention,

@@ -12,7 +12,7 @@ class PlayoutEstimate:
 
     When it has been sent nothing more for longer than its buffer lasts, it stands still and
     goes on with the next frame: so a source's pause is never made good by a burst beyond
-    the declared lead.
+    the declared lead. What the listener says of itself is better than any estimate.
     """
 
     __slots__ = ("_anchor", "_anchor_time", "_sent")
@@ -26,6 +26,10 @@ class PlayoutEstimate:
         if self.position(now) >= self._sent:
             self._anchor, self._anchor_time = self._sent, now
         self._sent = until
+
+    def heard(self, sequence: int, now: float) -> None:
+        """The listener itself says what it plays now; it goes on from there in real time."""
+        self._anchor, self._anchor_time = min(sequence, self._sent), now
 
     def position(self, now: float) -> float:
         """The frame now being played; never beyond what was sent."""

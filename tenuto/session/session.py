@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from tenuto.errors import ErrorCode, RequestError, TenutoError
-from tenuto.media import FRAME_DURATION, AudioFormat, Frame, Piece
+from math import inf
+
+from tenuto.errors import TenutoError
+from tenuto.media import AudioFormat, Frame, Piece
+from tenuto.session import refusals
 from tenuto.session.cursor import Cursor, Departure
-from tenuto.session.formats import Formats, Span
+from tenuto.session.frontier import Frontier
 from tenuto.session.lifecycle import Lifecycle, State, Trigger
-from tenuto.session.limits import DEFAULT_LEAD, LIVE_LEAD, MAX_LEAD, MIN_LEAD, SessionLimits
-from tenuto.session.ring import Ring
+from tenuto.session.limits import DEFAULT_LEAD, LIVE_LEAD, LIVE_SLACK, SessionLimits
+from tenuto.session.stock import Stock, frames_of
 
 __all__ = ["Session"]
 
 
-class Session:
+class Session(Stock):
     """One stream of speech, as values: the caller owns the source, the sockets and the time.
 
-    The producer appends while `wants_more()`; senders `take` frames for their cursor; the
-    owner calls `check` by `deadline`. Sequences count from `start` and never restart.
+    The producer appends while `wants_more()`; senders `take` frames for their cursor and
+    `confirm` what has arrived; the owner calls `check` by `deadline`. Sequences count from
+    `start` and never restart; a `flush` begins a new epoch at the next one.
 
     A `live` session has a source that cannot wait: it is always given more, whoever listens,
     and a listener that falls out of the window goes on near the newest frame.
@@ -33,83 +37,32 @@ class Session:
         start: int = 0,
         live: bool = False,
     ) -> None:
+        super().__init__(audio, limits or SessionLimits(), start)
         self.id = id
         self.live = live
-        self.limits = limits or SessionLimits()
-        self.epoch = 0
-        self.base = start
-        self.samples = 0
-        """Samples per channel produced in this epoch."""
         self.finished = False
         """The source has given all it had."""
         self.failure: TenutoError | None = None
         """Why the source gave up, if it did."""
+        self.waiting = False
+        """Flushed, and given no new source yet."""
         self.dropped = 0
-        """Frames that listeners of a live session missed, because they were too slow for it."""
+        """Frames left out for listeners who were too far behind the newest."""
         self.cursors: list[Cursor] = []
-        self.frontier = start
-        """One past the highest sequence that any listener was sent."""
-        self._high = _frames(self.limits.high_watermark)
-        self._low = _frames(self.limits.low_watermark)
+        self._frontier = Frontier(self.cursors, start)
+        self._low = frames_of(self.limits.low_watermark)
         self._filling = True
-        self._longest_lead = DEFAULT_LEAD
-        self._ring = Ring(self._window(self._longest_lead), start)
-        self._formats = Formats(audio, start)
         self._life = Lifecycle(self.limits, now)
-
-    # Memory
-
-    @property
-    def footprint(self) -> int:
-        """Bytes of audio it may come to hold; those it does hold once nothing will follow."""
-        frames = len(self._ring) if self.done else self._ring.capacity
-        return frames * self._formats.largest
-
-    def growth(self, lead: float | None) -> int:
-        """Bytes by which a listener with this lead would widen the window."""
-        longest = max(self._longest_lead, lead or 0.0)
-        return (self._window(longest) - self._ring.capacity) * self._formats.largest
-
-    # Format
-
-    @property
-    def audio(self) -> AudioFormat:
-        """The format of the newest frame, or of the next where `reformat` has just changed it."""
-        return self._formats.newest.audio
-
-    @property
-    def newest_format(self) -> Span:
-        """The format of the newest frame and since when; changed, with another id."""
-        return self._formats.newest
-
-    def format_at(self, sequence: int) -> Span:
-        """The format of a frame that is held or comes next."""
-        return self._formats.at(sequence)
-
-    @property
-    def largest_frame(self) -> int:
-        """Bytes of the largest full frame that is held or comes next."""
-        return self._formats.largest
-
-    def widening(self, audio: AudioFormat) -> int:
-        """Bytes by which frames of this format would widen the footprint."""
-        return max(0, audio.frame_size - self._formats.largest) * self._ring.capacity
-
-    def reformat(self, audio: AudioFormat) -> None:
-        """The frames appended from now on are of this format."""
-        self._formats.change(self.end, audio)
+        self._waits_until = inf
 
     # Production
 
     @property
-    def end(self) -> int:
-        """One past the newest frame; all the frames there will be once `finished`."""
-        return self._ring.end
-
-    @property
-    def first(self) -> int:
-        """The oldest frame that a listener can still ask for."""
-        return max(self._ring.first, self.end - self._ring.capacity + self._high)
+    def frontier(self) -> int:
+        """One past the highest frame that listeners were sent or begin behind, those who are
+        silent left out; as of the last call that had a `now`.
+        """
+        return self._frontier.value
 
     @property
     def state(self) -> State:
@@ -120,17 +73,29 @@ class Session:
         """No frame will follow: finished, failed or expired."""
         return self.finished or self.failure is not None or self.state is State.EXPIRED
 
+    @property
+    def footprint(self) -> int:
+        """Bytes of audio it may come to hold; those it does hold once nothing will follow."""
+        frames = len(self._ring) if self.done else self._ring.capacity
+        return frames * self._formats.largest
+
+    def renewal(self, audio: AudioFormat) -> int:
+        """Bytes by which a `flush` to this format would widen the footprint."""
+        return max(0, self._ring.capacity * audio.frame_size - self.footprint)
+
     def wants_more(self, now: float) -> bool:
         """May the producer append one more frame now?
 
         Filling stops 400 ms beyond the frontier and starts again at 200 ms (by default), so
         a source works in runs instead of being woken for every frame. A live one never stops.
         """
-        if self.live:
-            return not self.done
-        if self.done or self.state not in (State.NEW, State.PLAYING):
+        if self.done or self.waiting:
             return False
-        ahead = self.end - self.frontier
+        if self.live:
+            return True
+        if self.state not in (State.NEW, State.PLAYING):
+            return False
+        ahead = self.end - self._frontier.at(now)
         if ahead >= self._high:
             self._filling = False
         elif ahead <= self._low:
@@ -144,13 +109,9 @@ class Session:
         """
         if self.done:
             raise ValueError(f"session {self.id}: produced after its end")
-        if not self.live and self.end - self.frontier > self._high:
+        if not self.live and self.end - self._frontier.value > self._high:
             raise ValueError(f"session {self.id}: produced beyond its high watermark")
-        frame = Frame(self._ring.end, piece.payload, piece.samples, piece.marks)
-        self._ring.append(frame)
-        self._formats.forget(self._ring.first)
-        self.samples += piece.samples
-        return frame
+        return self._store(piece)
 
     def finish(self) -> None:
         """The source has ended well: END may follow the last frame."""
@@ -160,6 +121,27 @@ class Session:
         """The source gave up: listeners get what was produced and then the reason."""
         self.failure = failure
 
+    def flush(self, now: float, audio: AudioFormat | None = None, *, live: bool = False) -> bool:
+        """Drop all that was produced and begin a new epoch at the next frame.
+
+        `audio` is the format of a new source. Without one a live source goes on (True, only
+        then); otherwise the session waits for the next flush, no longer than `retention`.
+        Raises `RequestError` EXPIRED_SESSION.
+        """
+        self._refuse_if_over(now)
+        goes_on = audio is None and self.live and not self.done and not self.waiting
+        self._renew(audio)
+        self.finished, self.failure = False, None
+        self.waiting = audio is None and not goes_on
+        self._waits_until = now + self.limits.retention if self.waiting else inf
+        if audio is not None:
+            self.live = live
+        self._filling = True
+        self._frontier.restart(self.base)
+        for cursor in self.cursors:
+            cursor.jump(self.base, now)
+        return goes_on
+
     # Listeners
 
     def attach(
@@ -168,68 +150,65 @@ class Session:
         now: float,
         *,
         start: int | None = None,
+        epoch: int | None = None,
         lead: float | None = DEFAULT_LEAD,
+        live: bool | None = None,
     ) -> Cursor:
         """A cursor at frame `start`: by default the oldest there is, in a live session one that
         lies a lead behind the newest.
 
-        An older cursor of the same listener goes on until this one takes its first frame.
-        Raises `RequestError`: EXPIRED_SESSION, TOO_OLD, FAR_AHEAD, BAD_REQUEST, AT_CAPACITY.
+        A `live` listener, as those of a live session are by default, leaves out what lies more
+        than its lead and half a second behind the newest frame; `start` may be gone already.
+        An older cursor of the same listener goes on until a frame of this one is confirmed.
+        Raises `RequestError`: EXPIRED_SESSION, OLD_EPOCH, TOO_OLD, FAR_AHEAD, BAD_REQUEST,
+        AT_CAPACITY.
         """
-        self.check_attach(listener, start, lead)
-        start = self._default_start(lead) if start is None else start
-        cursor = Cursor(listener, start, lead, now, catch_up=self.limits.catch_up)
+        live = self.live if live is None else live
+        self.check_attach(listener, now, start=start, epoch=epoch, lead=lead, live=live)
+        behind = LIVE_LEAD if lead is None else lead
+        if start is None:
+            start = self._present(lead) if live or self.live else self.first
+        cursor = Cursor(
+            listener,
+            max(start, self.base),
+            lead,
+            now,
+            catch_up=self.limits.catch_up,
+            tolerance=frames_of(behind + LIVE_SLACK) if live else None,
+        )
         self.cursors.append(cursor)
-        self._longest_lead = max(self._longest_lead, lead or 0.0)
-        self._ring.widen(self._window(self._longest_lead))
+        # Whoever goes on at a frame has those before it, though no door may have heard of that.
+        self._frontier.sent(cursor, now)
+        self._widen(lead)
         self._life.apply(Trigger.ATTACHED, now)
         return cursor
 
-    def check_attach(self, listener: str, start: int | None, lead: float | None) -> None:
+    def check_attach(
+        self,
+        listener: str,
+        now: float,
+        *,
+        start: int | None = None,
+        epoch: int | None = None,
+        lead: float | None = DEFAULT_LEAD,
+        live: bool | None = None,
+    ) -> None:
         """Raise what `attach` would raise, and attach nobody."""
-        start = self.first if start is None else start
-        detail: dict[str, int | float | str] = {"first": self.first, "end": self.end}
-        if self.state is State.EXPIRED:
-            raise RequestError(
-                ErrorCode.EXPIRED_SESSION,
-                f"session {self.id} has expired",
-                remedy="start a new one",
-                detail={"last": self.end - 1},
-            )
-        if lead is not None and not MIN_LEAD <= lead <= MAX_LEAD:
-            raise RequestError(
-                ErrorCode.BAD_REQUEST,
-                f"a lead of {lead:g} s",
-                remedy=f"declare {MIN_LEAD:g} to {MAX_LEAD:g} seconds, or max",
-            )
-        if start < self.first:
-            raise RequestError(
-                ErrorCode.TOO_OLD,
-                f"frame {start} is no longer held",
-                remedy=f"go on from frame {self.first}",
-                detail=detail,
-            )
-        if start > self.end:
-            raise RequestError(
-                ErrorCode.FAR_AHEAD,
-                f"frame {start} lies ahead of frame {self.end}, the next to come",
-                remedy=f"ask for {self.end} or less",
-                detail=detail,
-            )
+        self._refuse_if_over(now)
+        refusals.check_lead(lead)
+        refusals.check_epoch(epoch, self)
+        refusals.check_start(start, self, live=self.live if live is None else live)
         others = sum(cursor.listener != listener for cursor in self.cursors)
         most = self.limits.max_listeners
         # Whoever comes back is not one more; but nobody may come back without end.
         if others >= most or len(self.cursors) >= 2 * most:
-            raise RequestError(
-                ErrorCode.AT_CAPACITY,
-                f"session {self.id} has {most} listeners already",
-                remedy="try again later or start another session",
-            )
+            raise refusals.full(self.id, most)
 
     def detach(self, cursor: Cursor, now: float) -> None:
         """The listener is gone; its session stays for a resume."""
         if cursor in self.cursors:
             self.cursors.remove(cursor)
+            self._frontier.left(cursor, now)
             if not self.cursors:
                 self._life.apply(Trigger.LEFT, now)
 
@@ -240,17 +219,42 @@ class Session:
         """
         if cursor.departure is not None or self.state is State.PAUSED:
             return []
-        if cursor.next < self._ring.first and not self._catch_up(cursor, now):
+        if self._left_behind(cursor) and not self._catch_up(cursor, now):
             return []
         count = min(most, cursor.due(now, self.end))
         if count <= 0:
             return []
         frames = self._ring.read(cursor.next, count)
-        if cursor.next == cursor.start:
-            self._supersede(cursor)
         cursor.advance(cursor.next + len(frames), now)
-        self.frontier = max(self.frontier, cursor.next)
+        self._frontier.sent(cursor, now)
         return frames
+
+    def confirm(self, cursor: Cursor, until: int, now: float, rtt: float = 0.0) -> None:
+        """All frames below `until` have reached the listener, over a path of this round trip.
+
+        The first one that does ends the older cursors of the same listener. Before that it tells
+        the round trip only. A cursor without news for 500 ms and two round trips, although it
+        was sent something, is silent: what it was sent no longer counts, and nothing is held
+        for it. A door that cannot tell confirms what it has written.
+        """
+        before = cursor.confirmed
+        if not cursor.confirm(until, now, rtt) or cursor not in self.cursors:
+            return
+        if before <= cursor.start:
+            self._supersede(cursor)
+        self._frontier.arrived(cursor.confirmed, now)
+        self._frontier.sent(cursor, now)
+
+    def progress(self, listener: str, heard: int, now: float) -> None:
+        """This listener, attached or not, plays frame `heard` now.
+
+        It is sent no more than its lead beyond that and what has passed since. A session that
+        nobody is attached to, or that is paused, lives on.
+        """
+        for cursor in self.cursors:
+            if cursor.listener == listener:
+                cursor.pace.heard(max(heard, self.base), now)
+        self._life.refresh(now)
 
     def due(self, cursor: Cursor, now: float) -> int:
         """How many frames `take` would give this cursor now."""
@@ -269,7 +273,7 @@ class Session:
     @property
     def deadline(self) -> float:
         """When `check` must be called at the latest, in the time of `now`."""
-        return self._life.deadline
+        return min(self._life.deadline, self._waits_until)
 
     def check(self, now: float) -> bool:
         """Expire when the time has come; True if the session is over."""
@@ -296,34 +300,35 @@ class Session:
             cursor.departure = cursor.departure or Departure.EXPIRED
         self._ring.clear()
 
+    def _refuse_if_over(self, now: float) -> None:
+        if self.check(now):
+            raise refusals.expired(self.id, self)
+
     def _supersede(self, newer: Cursor) -> None:
         """Let go of the cursors of the same listener that were attached before this one."""
         for cursor in self.cursors[: self.cursors.index(newer)]:
             if cursor.listener == newer.listener:
                 cursor.departure = cursor.departure or Departure.SUPERSEDED
 
-    def _default_start(self, lead: float | None) -> int:
-        """Where a listener begins that does not say: from a live source it wants the present."""
-        if not self.live:
-            return self.first
-        return max(self.first, self.end - _frames(LIVE_LEAD if lead is None else lead))
+    def _present(self, lead: float | None) -> int:
+        """Where a listener goes on that wants no history."""
+        return max(self.first, self.end - frames_of(LIVE_LEAD if lead is None else lead))
+
+    def _left_behind(self, cursor: Cursor) -> bool:
+        """Is its next frame gone, or further from the newest than it wants to be?"""
+        if cursor.next < self._ring.first:
+            return True
+        return cursor.tolerance is not None and self.end - cursor.next > cursor.tolerance
 
     def _catch_up(self, cursor: Cursor, now: float) -> bool:
-        """Its next frame is gone: a live listener leaves out what it missed, another departs."""
-        if not self.live:
+        """A live listener, or any of a live session, leaves out what it missed; others depart."""
+        if not self.live and cursor.tolerance is None:
             cursor.departure = Departure.FELL_BEHIND
             return False
-        to = self._default_start(cursor.lead)
+        to = self._present(cursor.lead)
         self.dropped += to - cursor.next
         cursor.jump(to, now)
         return True
-
-    def _window(self, longest_lead: float) -> int:
-        """Frames to hold: what may be ahead, what may be unplayed, what may be asked again.
-
-        And as many as may be produced between an attach at the oldest and its first `take`.
-        """
-        return 2 * self._high + _frames(longest_lead + self.limits.replay)
 
     def _would_overrun(self, now: float) -> bool:
         """Would one more frame push out the next frame of a listener that still plays?
@@ -339,7 +344,3 @@ class Session:
             cursor.departure is None and cursor.next == self._ring.first and cursor.cherished(now)
             for cursor in self.cursors
         )
-
-
-def _frames(seconds: float) -> int:
-    return round(seconds / FRAME_DURATION)

@@ -48,19 +48,22 @@ class Delivery:
     `frames_per_chunk` is how many frames the door likes to send together, if the listener
     has no wish; fewer are given only first of all, when no more will come, when the source
     pauses and when `pull` is asked for fewer. Where the listener has a wish, more are never
-    given either.
+    given either. A door that learns what has arrived `confirms` it to the host by itself; for
+    another one what it is given counts as arrived.
     """
 
-    def __init__(self, plan: Plan, *, frames_per_chunk: int) -> None:
+    def __init__(self, plan: Plan, *, frames_per_chunk: int, confirms: bool = False) -> None:
         self.plan = plan
+        self._confirms = confirms
         self.state = DeliveryState.OPEN
         self.failure: TenutoError | None = None
         """Why it is BROKEN."""
         self._largest = 0
         self._chunk = self._together(plan.chunk or frames_per_chunk)
-        self._begun = False
+        self._epoch: int | None = None
+        """That of what was given; None before the first byte."""
         self.silent = True
-        """No frame has been given yet."""
+        """No frame of the present epoch has been given yet."""
         self._spoke_at = 0.0
         self._gave_at = 0.0
         """The beat at which frames were last given."""
@@ -87,6 +90,8 @@ class Delivery:
         """
         if self.silent or self.state is not DeliveryState.OPEN:
             return False
+        if self._epoch != self.plan.session.epoch:
+            return False
         return not self._life_is_due() and not self._ripe(self._chunk)
 
     def pull(self, most: int) -> bytes:
@@ -96,14 +101,13 @@ class Delivery:
         plan = self.plan
         if plan.chunk is not None:
             most = min(most, self._chunk)
-        head = b""
-        if not self._begun:
-            self._begun = True
-            head = plan.encoding.begin(self._chunk)
+        head = self._head()
         frames = plan.host.take(plan.session, plan.cursor, most) if self._ripe(most) else []
         if frames:
             self.silent = False
             self._gave_at = plan.host.beat
+            if not self._confirms:
+                plan.host.confirm(plan.session, plan.cursor, plan.cursor.next)
         try:
             body = plan.encoding.frames(frames) if frames else b""
         except CannotGoOn as end:
@@ -135,6 +139,15 @@ class Delivery:
         if self.plan.session.state is State.PAUSED:
             return False
         return self.plan.host.now() - self._spoke_at >= KEEPALIVE_AFTER
+
+    def _head(self) -> bytes:
+        """What comes before the first frame, and before the first of each further epoch."""
+        epoch, encoding = self.plan.session.epoch, self.plan.encoding
+        if self._epoch == epoch:
+            return b""
+        begun, self._epoch = self._epoch is not None, epoch
+        self.silent = True
+        return encoding.flushed() if begun else encoding.begin(self._chunk)
 
     def _together(self, wanted: int) -> int:
         """As many of `wanted` frames as can ever come together."""
@@ -169,6 +182,8 @@ class Delivery:
         if cursor.departure is not None:
             code, message, remedy = _DEPARTURES[cursor.departure]
             detail: dict[str, int | float | str] = {"first": session.first}
+            if cursor.departure is Departure.EXPIRED:
+                detail = {"last": session.end - 1}
             return self.break_off(RequestError(code, message, remedy=remedy, detail=detail))
         if session.failure is not None and cursor.next >= session.end:
             return self.break_off(session.failure)

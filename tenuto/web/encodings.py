@@ -48,6 +48,10 @@ class Encoding(Protocol):
 
     def begin(self, chunk_frames: int) -> bytes: ...
 
+    def flushed(self) -> bytes:
+        """A new epoch has begun, and the frames that follow belong to it."""
+        ...
+
     def frames(self, frames: Sequence[Frame]) -> bytes:
         """Raises `CannotGoOn` where this listener cannot be given some of them."""
         ...
@@ -77,13 +81,19 @@ class Records:
 
     def begin(self, chunk_frames: int) -> bytes:
         self._chunk_frames = chunk_frames
+        return self.flushed()
+
+    def flushed(self) -> bytes:
+        # Older frames will not come, and nobody is to wait for them or to miss them.
+        self._next = max(self._next, self._session.base)
+        self._span = self._session.format_at(self._next)
         return self._format()
 
     def frames(self, frames: Sequence[Frame]) -> bytes:
         parts: list[bytes] = []
         for frame in frames:
             if frame.sequence > self._next:
-                # A listener of a live session left out what it was too slow for.
+                # A live listener left out what it was too slow for.
                 missing = frame.sequence - self._next
                 parts.append(self._encoder.gap(Gap(self._next, missing)))
                 self._next = frame.sequence
@@ -117,16 +127,20 @@ class Records:
         return self._encoder.end(End(session.end - session.base, session.samples))
 
     def notice(self, error: TenutoError) -> bytes:
-        """What went wrong and from which frame to go on."""
+        """What went wrong and from which frame, and which place in the text, to go on."""
+        going_on: dict[str, int | str] = {
+            "session": self._session.id,
+            "epoch": self._session.epoch,
+            "from": self._cursor.next,
+        }
+        text_offset = self._session.text_offset(self._cursor.next)
+        if text_offset is not None:
+            going_on["text_offset"] = text_offset
         facts = {
             "code": error.code.value,
             "message": _clipped(error.message),
             "remedy": _clipped(error.remedy),
-            "resume": {
-                "session": self._session.id,
-                "epoch": self._session.epoch,
-                "from": self._cursor.next,
-            },
+            "resume": going_on,
             **error.detail,
         }
         # ASCII, so that whatever a message quotes can be encoded.
@@ -144,6 +158,9 @@ class Wav:
 
     def begin(self, chunk_frames: int) -> bytes:
         return wav_header(self._samples.audio)
+
+    def flushed(self) -> bytes:
+        return b""
 
     def frames(self, frames: Sequence[Frame]) -> bytes:
         return self._samples.of(frames)
@@ -169,6 +186,9 @@ class L16:
         self.media_type = f"audio/L16;rate={audio.rate};channels={audio.channels}"
 
     def begin(self, chunk_frames: int) -> bytes:
+        return b""
+
+    def flushed(self) -> bytes:
         return b""
 
     def frames(self, frames: Sequence[Frame]) -> bytes:

@@ -59,6 +59,13 @@ class Parameters:
             raise _bad("chunk", text, f"1 to {MOST_FRAMES} frames")
         return frames
 
+    def mode(self) -> bool | None:
+        """True for `live`, False for `gapless`, None for what suits the session."""
+        text = self.values.pop("mode", None)
+        if text not in (None, "live", "gapless"):
+            raise _bad("mode", text, "live or gapless")
+        return None if text is None else text == "live"
+
     def listener(self, default: str) -> str:
         """The client's own name for this listener."""
         text = self.values.pop("listener", default)

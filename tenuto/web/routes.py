@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from tenuto.errors import ErrorCode, RequestError
 from tenuto.host import SessionHost
 from tenuto.policy import QuicShare, decide
-from tenuto.session import DEFAULT_LEAD, LIVE_LEAD, Session
+from tenuto.session import DEFAULT_LEAD, LIVE_LEAD, Session, State
 from tenuto.sources import (
     PARAMETERS,
     MediaFolder,
@@ -36,7 +36,7 @@ _INDEX = """Tenuto: live voice over HTTP/3, with TCP beside it.
 GET|POST /v1/speak?text=Hello        create a session and stream it
 POST     /v1/sessions                create a session
 GET      /v1/sessions/ID/audio       stream it, from=SEQUENCE to resume
-POST     /v1/sessions/ID/control     {"command": "pause"}, resume or close
+POST     /v1/sessions/ID/control     {"command": "pause"}, resume, flush, progress or close
 GET      /v1/sources                 what can be played, with which parameters
 GET      /v1/transport               is this client offered QUIC?
 GET      /v1/address                 this client, as the server sees it
@@ -99,7 +99,7 @@ class Routes:
                 "channels": audio.channels,
                 "frame_milliseconds": 20,
                 "first": session.first,
-                "expires_in": self._host.limits.unattached,
+                "expires_in": self._expires_in(session),
             },
             201,
             {"tenuto-session": session.id, "location": f"/v1/sessions/{session.id}/audio"},
@@ -110,39 +110,44 @@ class Routes:
         parameters = await read_parameters(request)
         wishes = _wishes(parameters)
         start, epoch = parameters.number("from"), parameters.number("epoch")
-        parameters.refuse_others(("lead", "listener", "chunk", "from", "epoch"))
+        parameters.refuse_others(("lead", "listener", "chunk", "mode", "from", "epoch"))
         session = self._host.find(request.path_params["id"])
-        if epoch is not None and epoch != session.epoch:
-            raise RequestError(
-                ErrorCode.TOO_OLD,
-                f"epoch {epoch} of this session is over",
-                remedy=f"go on in epoch {session.epoch}",
-                detail={"epoch": session.epoch, "first": session.first},
-            )
         if request.method == "HEAD":
-            session.check_attach(wishes.listener, start, wishes.lead_in(session, encoding))
+            session.check_attach(
+                wishes.listener,
+                self._host.now(),
+                start=start,
+                epoch=epoch,
+                lead=wishes.lead_in(session, encoding),
+                live=wishes.live_in(session, encoding),
+            )
             return _head(request)
-        return self._stream(session, encoding, wishes, start=start)
+        return self._stream(session, encoding, wishes, start=start, epoch=epoch)
 
     async def control(self, request: Request) -> Response:
         self._check_origin(request)
         parameters = await read_parameters(request)
         command = parameters.values.pop("command", "")
-        parameters.refuse_others(("command",))
         session = self._host.find(request.path_params["id"])
         commands = {
             "pause": self._host.pause,
             "resume": self._host.resume,
             "close": self._host.expire,
         }
-        if command not in commands:
+        if command in commands:
+            parameters.refuse_others(("command",))
+            commands[command](session)
+        elif command == "flush":
+            await self._flush(session, parameters)
+        elif command == "progress":
+            self._progress(session, parameters)
+        else:
             raise RequestError(
                 ErrorCode.BAD_REQUEST,
                 f"command = {command[:50]!r}",
-                remedy=f"say one of: {', '.join(commands)}",
+                remedy=f"say one of: {', '.join(commands)}, flush, progress",
             )
-        commands[command](session)
-        return JSONResponse({"session": session.id, "state": session.state.name.lower()})
+        return JSONResponse(self._facts(session))
 
     async def transport(self, request: Request) -> Response:
         offer = self._options.offer()
@@ -198,6 +203,44 @@ class Routes:
 
     # What the handlers share
 
+    async def _flush(self, session: Session, parameters: Parameters) -> None:
+        if not parameters.values:
+            return self._host.flush(session)
+        if parameters.values.get("source") in _SHARED:
+            raise RequestError(
+                ErrorCode.BAD_REQUEST,
+                "a session cannot go on with a source that others listen to",
+                remedy="start a session of its own with POST /v1/sessions",
+            )
+        return self._host.flush(session, await self._source(parameters))
+
+    def _progress(self, session: Session, parameters: Parameters) -> None:
+        heard, listener = parameters.number("heard"), parameters.listener("")
+        parameters.refuse_others(("command", "heard", "listener"))
+        if heard is None:
+            raise RequestError(
+                ErrorCode.BAD_REQUEST,
+                "progress without heard",
+                remedy="say heard=SEQUENCE, the frame that is being played",
+            )
+        self._host.progress(session, listener, heard)
+
+    def _facts(self, session: Session) -> dict[str, str | int | float]:
+        """What whoever steers a session wants to know of it."""
+        return {
+            "session": session.id,
+            "state": session.state.name.lower(),
+            "epoch": session.epoch,
+            "first": session.first,
+            "end": session.end,
+            "expires_in": self._expires_in(session),
+        }
+
+    def _expires_in(self, session: Session) -> float:
+        if session.state is State.EXPIRED:
+            return 0.0
+        return round(session.deadline - self._host.now(), 3)
+
     def _check_origin(self, request: Request) -> None:
         headers = request.headers
         check_origin(headers.get("host", ""), headers.get("origin"), self._options.names())
@@ -252,21 +295,35 @@ class Routes:
         wishes: _Wishes,
         *,
         start: int | None,
+        epoch: int | None = None,
     ) -> Response:
-        lead = wishes.lead_in(session, encoding)
-        cursor = self._host.attach(session, wishes.listener, start=start, lead=lead)
+        cursor = self._host.attach(
+            session,
+            wishes.listener,
+            start=start,
+            epoch=epoch,
+            lead=wishes.lead_in(session, encoding),
+            live=wishes.live_in(session, encoding),
+        )
         encoded = encoding(session, cursor)
         return PlanResponse(Plan(self._host, session, cursor, encoded, wishes.chunk))
 
 
 @dataclass(frozen=True, slots=True)
 class _Wishes:
-    """How far ahead a listener wants its audio, under which name, how much at a time."""
+    """How far ahead a listener wants its audio, under which name, how much at a time, and
+    whether it wants every frame or the present.
+    """
 
     lead: float | None
     leads_by_default: bool
     listener: str
     chunk: int | None
+    live: bool | None
+
+    def live_in(self, session: Session, encoding: EncodingFactory) -> bool:
+        """A plain player cannot be told that something was left out."""
+        return session.live and encoding is Records if self.live is None else self.live
 
     def lead_in(self, session: Session, encoding: EncodingFactory) -> float | None:
         """What was asked for, else what suits the session and the encoding."""
@@ -280,7 +337,7 @@ class _Wishes:
 def _wishes(parameters: Parameters) -> _Wishes:
     by_default = "lead" not in parameters.values
     lead, listener = parameters.lead(None), parameters.listener(secrets.token_hex(8))
-    return _Wishes(lead, by_default, listener, parameters.chunk())
+    return _Wishes(lead, by_default, listener, parameters.chunk(), parameters.mode())
 
 
 def _head(request: Request) -> Response:

@@ -10,7 +10,7 @@ import pytest
 
 from tenuto.errors import ErrorCode, RequestError, SourceError
 from tenuto.host import SessionHost
-from tenuto.host.host import MAX_TOMBSTONES
+from tenuto.host.tombstones import MAX_TOMBSTONES
 from tenuto.media import AudioFormat
 from tenuto.session import SessionLimits, State
 from tenuto.sources import CountingSource
@@ -63,6 +63,7 @@ async def test_production_stops_at_the_high_mark_until_somebody_takes() -> None:
     cursor = host.attach(session, "a", lead=None)
     host.serve(session, cursor, Woken())
     assert len(host.take(session, cursor, 15)) == 15
+    host.confirm(session, cursor, 15)
     await until(lambda: session.end == 35)
     host.detach(session, cursor)
     await asyncio.sleep(0.1)
@@ -262,6 +263,7 @@ async def test_paused_sessions_produce_and_give_nothing() -> None:
     assert session.end == 20
     host.resume(session)
     assert len(host.take(session, cursor, 100)) == 20
+    host.confirm(session, cursor, cursor.next)
     await until(lambda: session.end == 40)
     await host.close()
 
@@ -275,6 +277,7 @@ async def test_listeners_are_paced_by_ticks_and_not_by_the_moment_they_are_asked
     class Taker(Woken):
         def wake(self) -> None:
             count = len(host.take(session, cursor, 20))
+            host.confirm(session, cursor, cursor.next)
             taken[host.beat] = taken.get(host.beat, 0) + count
 
     host.serve(session, cursor, Taker())
@@ -282,6 +285,7 @@ async def test_listeners_are_paced_by_ticks_and_not_by_the_moment_they_are_asked
         while cursor.next < 50:
             await asyncio.sleep(0.003)  # the moments at which anybody may ask
             taken[host.beat] += len(host.take(session, cursor, 20))
+            host.confirm(session, cursor, cursor.next)
     host.detach(session, cursor)
     await host.close()
     beats = sorted(taken)

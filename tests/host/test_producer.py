@@ -43,7 +43,9 @@ async def until(condition: Callable[[], bool], seconds: float = 3.0) -> None:
 def take_all(host: SessionHost, session: Session) -> list[tuple[int, int]]:
     """Sequence and samples of every frame there is."""
     cursor = host.attach(session, "a", lead=None)
-    return [(frame.sequence, frame.samples) for frame in host.take(session, cursor, 1000)]
+    frames = host.take(session, cursor, 1000)
+    host.confirm(session, cursor, cursor.next)
+    return [(frame.sequence, frame.samples) for frame in frames]
 
 
 async def test_what_a_source_gave_before_it_raised_is_delivered_to_the_sample() -> None:
@@ -110,6 +112,7 @@ async def test_ten_minutes_at_once_are_held_and_counted() -> None:
     async with asyncio.timeout(20):
         while not session.complete(cursor):
             count += len(host.take(session, cursor, 100))
+            host.confirm(session, cursor, cursor.next)
             await asyncio.sleep(0)
     assert count == 30000
     assert session.samples == size // 2

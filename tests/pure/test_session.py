@@ -34,7 +34,10 @@ def produce(session: Session, now: float, most: int = 1 << 30) -> int:
 
 
 def take(session: Session, cursor: Cursor, now: float, most: int = 100) -> list[int]:
-    return [frame.sequence for frame in session.take(cursor, now, most)]
+    """By a door that confirms what it writes."""
+    frames = session.take(cursor, now, most)
+    session.confirm(cursor, cursor.next, now)
+    return [frame.sequence for frame in frames]
 
 
 def sprint(session: Session, cursor: Cursor, now: float, *, until: int = 5000) -> None:
@@ -48,7 +51,7 @@ def play(session: Session, cursors: list[Cursor], ticks: int, now: float) -> flo
     for _ in range(ticks):
         produce(session, now)
         for cursor in cursors:
-            session.take(cursor, now, 100)
+            take(session, cursor, now)
         now += TICK
     produce(session, now)
     return now
@@ -169,12 +172,12 @@ class TestPace:
     def test_every_tick_brings_one_frame_whatever_floating_point_makes_of_it(
         self, lead: float, began: float
     ) -> None:
-        one, now = session(), began
+        one, now = session(began), began
         cursor = one.attach("a", now, lead=lead)
         counts = []
         for _ in range(3000):
             produce(one, now)
-            counts.append(len(one.take(cursor, now, 100)))
+            counts.append(len(take(one, cursor, now)))
             now += TICK
         assert sum(counts[:30]) == 29 + round(lead / TICK)
         assert set(counts[30:]) == {1}
@@ -200,7 +203,7 @@ class TestPace:
         for step in range(1, 100):
             now = 5.0 + step * elapsed
             produce(one, now)
-            one.take(cursor, now, 100)
+            take(one, cursor, now)
             assert cursor.next <= 10 + (now - 5.0) * 500 + 1e-6
         if elapsed <= 0.02:
             assert cursor.next >= 10 + (now - 5.0) * 500 - 11
@@ -210,7 +213,7 @@ class TestPace:
         cursor = one.attach("a", 0.0, lead=30.0)
         for now in (0.0, 60.0, 60.001):
             produce(one, now)
-            one.take(cursor, now, 100)
+            take(one, cursor, now)
         assert cursor.next == 20
 
     def test_unpaced_means_all_there_is(self) -> None:
@@ -300,7 +303,7 @@ class TestAttach:
         produce(one, 0.0)
         error = refusal(one, start=start)
         assert error.code is ErrorCode.TOO_OLD
-        assert error.detail == {"first": first, "end": 25}
+        assert error.detail == {"first": first, "end": 25, "epoch": 0}
         assert error.message == f"frame {start} is no longer held"
         assert error.remedy == "go on from frame 5"
 
@@ -309,7 +312,7 @@ class TestAttach:
         produce(one, 0.0)
         error = refusal(one, start=26)
         assert error.code is ErrorCode.FAR_AHEAD
-        assert error.detail == {"first": 5, "end": 25}
+        assert error.detail == {"first": 5, "end": 25, "epoch": 0}
         assert error.message == "frame 26 lies ahead of frame 25, the next to come"
         assert error.remedy == "ask for 25 or less"
 
@@ -593,7 +596,7 @@ class TestLife:
         one.pause(10.0)
         one.pause(20.0)
         assert one.state is State.PAUSED
-        assert one.deadline == 1810.0
+        assert one.deadline == 1820.0
 
     def test_listeners_may_come_and_go_while_paused(self) -> None:
         one = session()

@@ -36,7 +36,8 @@ class Endpoint(QuicPeer):
 class VirtualPair:
     """A client and a server whose handshake is done; `run(seconds)` moves time.
 
-    The time of the profile begins with the handshake, which has the first second to itself.
+    The time of the profile begins with the handshake, which has the first second, or `handshake`,
+    to itself.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class VirtualPair:
         profile: Profile | None = None,
         seed: int = 1,
         window: ReceiveWindow | None = None,
+        handshake: float = 1.0,
         server_datagrams: int | None = 65536,
         client_datagrams: int | None = 65536,
     ) -> None:
@@ -82,7 +84,7 @@ class VirtualPair:
         )
         one.connect(SERVER, now=self.now)
         self.transmit(self.client)
-        self.run(1.0)
+        self.run(handshake)
         assert one.established, f"seed {seed}"
         assert two.established, f"seed {seed}"
 

@@ -97,6 +97,7 @@ async def test_a_stalled_listener_holds_an_unpaced_one_for_a_while_only() -> Non
     async with asyncio.timeout(10):
         while got < 2000:
             got += len(host.take(session, eager, 100))
+            host.confirm(session, eager, eager.next)
             await asyncio.sleep(0)
     assert session.end == 2000
     assert host.take(session, stalled, 5) == []
