@@ -45,7 +45,9 @@ async def listen(
     try:
         async with (
             asyncio.timeout(seconds),
-            open_stream(url, transport=transport, params=params, trust=trust) as stream,
+            open_stream(
+                url, transport=transport, params=params, trust=trust, resume=None
+            ) as stream,
         ):
             async for frame in stream:
                 heard.times.append(time.monotonic())

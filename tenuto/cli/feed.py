@@ -124,6 +124,24 @@ class Feed:
                 self._next = max(self._next, frame.sequence + 1)
         return True
 
+    def flush(self, base: int) -> None:
+        """Drop what lies below frame `base` and is not on its way to the device."""
+        with self._lock:
+            self._player.flush(base)
+            self._next = max(self._next, base)
+
+    @property
+    def next(self) -> int | None:
+        """The frame whose turn is next: those below it are heard, or soon are."""
+        with self._lock:
+            return self._player.next
+
+    def late(self, most: float) -> bool:
+        """Whether playout is more than `most` seconds behind what the path asks for."""
+        with self._lock:
+            state = self._player.snapshot(self._present(self._clock()))
+        return state.depth > 0 and state.delay > state.target + most
+
     def finish(self) -> None:
         with self._lock:
             self._player.finish(self._next)

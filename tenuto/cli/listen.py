@@ -8,18 +8,19 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Literal
 
 from tenuto.cli.errors import FramesMissingError
 from tenuto.cli.options import ListenOptions
 from tenuto.cli.pipesink import StdoutSink
 from tenuto.cli.recorder import ArrivalRecorder
-from tenuto.cli.report import make_report, summary
+from tenuto.cli.report import QuietReport, make_report, summary
 from tenuto.cli.sink import Sink, open_sink
 from tenuto.cli.sinkevents import SinkEvent
 from tenuto.cli.soundlibrary import load_aside
 from tenuto.cli.together import together
-from tenuto.client import FormatAnnounced, Stream, StreamCut, open_stream
+from tenuto.client import EpochBegun, Event, FormatAnnounced, Stream, StreamCut, open_stream
 from tenuto.client.arrivals import ArrivalsHeader
 from tenuto.daemons import DaemonExecutor
 from tenuto.errors import OperatorError, RemoteProtocolError
@@ -73,8 +74,11 @@ async def _listen(
                 params=params,
                 lead=options.lead_for(url),
                 method=method,
+                mode="live" if options.mode == "live" else None,
+                token=options.token,
+                resume=options.resume,
                 trust=options.trust(url),
-                on_event=report.event,
+                on_event=partial(_happened, at, report),
             ) as stream:
                 at.stream = stream
                 with _recorder(url, options, stream) as at.recorder:
@@ -90,6 +94,12 @@ async def _listen(
             report.done(summary(at.stream, options.output, error, at.sink, at.recorder))
 
 
+def _happened(at: _Listening, report: QuietReport, event: Event) -> None:
+    if isinstance(event, EpochBegun) and at.sink is not None:
+        at.sink.flush(event.base)
+    report.event(event)
+
+
 async def _drain(stream: Stream, sink: Sink, recorder: ArrivalRecorder | None) -> None:
     try:
         async for frame in stream:
@@ -97,6 +107,8 @@ async def _drain(stream: Stream, sink: Sink, recorder: ArrivalRecorder | None) -
             if recorder is not None:
                 recorder.add(batch)
             await sink.write(batch, stream.format)
+            if sink.heard is not None:
+                stream.heard(sink.heard)
     except (StreamCut, RemoteProtocolError):
         # What came before is good. What else goes wrong with it now matters less.
         with suppress(OperatorError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -16,7 +16,8 @@ from tenuto.cli.paths import NamedPath
 from tenuto.cli.place import same_place, shown
 from tenuto.cli.recorder import check_recording
 from tenuto.cli.sink import check_output
-from tenuto.client import Target, TransportChoice, Trust
+from tenuto.client import RETRY, RetryPolicy, Target, TransportChoice, Trust
+from tenuto.client.redaction import redacted
 from tenuto.errors import ErrorCode, OperatorError, RequestError
 from tenuto.session import DEFAULT_LEAD, LIVE_LEAD
 from tenuto.tls import DEFAULT_FOLDER
@@ -71,6 +72,8 @@ class ListenOptions:
     mode: PlayoutMode = "gapless"
     no_drift: bool = False
     record_arrivals: str | None = None
+    patience: float = 60.0
+    token: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.insecure and self.ca is not None:
@@ -103,6 +106,11 @@ class ListenOptions:
         if lead is None:
             lead = _lead_of(parse_qs(Target.parse(url).query).get("lead", [""])[-1])
         return None if lead == "max" else lead
+
+    @property
+    def resume(self) -> RetryPolicy | None:
+        """How a stream goes on that was cut; None where nobody waits for it."""
+        return replace(RETRY, patience=self.patience) if self.patience else None
 
     def trust(self, url: str) -> Trust:
         """`--ca`, else $TENUTO_CA, else the development CA for this machine's own names."""
@@ -199,6 +207,20 @@ _OPTIONS = (
         help="How many seconds ahead of real time the server may send; max means as fast as "
         "it goes.  [default: max to a file, 0.2 with --mode live, else the server's]",
     ),
+    click.option(
+        "--patience",
+        type=click.FloatRange(0, 86_400),
+        default=60.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="How long to try to go on where the connection is lost; 0 ends there.",
+    ),
+    click.option(
+        "--token",
+        metavar="JWT",
+        envvar="TENUTO_TOKEN",
+        help="What lets us in, where the server asks. $TENUTO_TOKEN is seen by fewer.",
+    ),
     ca_option,
     insecure_option,
     click.option(
@@ -221,8 +243,9 @@ def server_origin(server: str) -> str:
     extra = {"path": target.path != "/", "query": target.query, "fragment": "#" in server}
     if any(extra.values()):
         what = next(name for name, there in extra.items() if there)
+        named = redacted(server)[:80]
         raise RequestError(
-            ErrorCode.BAD_REQUEST, f"the server {server[:80]!r} has a {what}", remedy=remedy
+            ErrorCode.BAD_REQUEST, f"the server {named!r} has a {what}", remedy=remedy
         )
     return target.origin
 

@@ -26,6 +26,10 @@ class PipeSink:
     """
 
     account = None
+    heard = None
+
+    def flush(self, base: int) -> None:
+        pass
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ import click
 from tenuto.cli.listen import Value, listen
 from tenuto.cli.options import ListenOptions, listening, server_option, server_origin
 from tenuto.client import session_url
+from tenuto.client.redaction import redacted
 from tenuto.errors import ErrorCode, RequestError
 
 __all__ = ["play"]
@@ -27,9 +28,12 @@ Examples:
   tenuto play SESSION_ID --mode live --record-arrivals arrivals.jsonl
   tenuto play SESSION_ID -o - | ffplay -nodisp -autoexit -f s16le -ar 22050 -
 
-Exit status: 0; 1 if the network or the server failed, the stream was cut or lacks frames,
-or standard output cannot be written; 2 if something must be asked or set differently; 130
-after Ctrl-C."""
+Where the connection is lost, it goes on over another one, nothing missing and nothing twice, and
+a server that was started anew speaks the clause again.
+
+Exit status: 0; 1 if the network or the server failed, the stream was cut and did not go on
+within --patience, or lacks frames, or standard output cannot be written; 2 if something must
+be asked or set differently; 130 after Ctrl-C."""
 
 # What an id may look like; it goes into a path, so it must not be more than one segment.
 _SESSION_ID = re.compile(r"[A-Za-z0-9._~-]+")
@@ -74,6 +78,6 @@ def _url(source: str, server: str) -> str:
         return session_url(server_origin(server), source)
     raise RequestError(
         ErrorCode.BAD_REQUEST,
-        f"{source[:80]!r} is neither a URL nor a session's id",
+        f"{redacted(source)[:80]!r} is neither a URL nor a session's id",
         remedy="a URL begins with https://, such as https://localhost:4433/v1/speak?text=Hello",
     )

@@ -21,6 +21,9 @@ from tenuto.client import (
     ConnectError,
     Event,
     Failure,
+    Interrupted,
+    Restarted,
+    Resumed,
     Stream,
     StreamCut,
     TransportChosen,
@@ -115,7 +118,10 @@ class LiveReport(QuietReport):
         text.append(f"{int(seconds) // 60:02d}:{seconds % 60:04.1f}", style="bold")
         text.append(f"  {stream.received} frames")
         text.append(f"  {stream.gaps} missing", style="red" if stream.gaps else "")
-        text.append(f"  {stream.transport} {stream.peer}", style="green")
+        if stream.interrupted:
+            text.append("  reconnecting ...", style="yellow")
+        else:
+            text.append(f"  {stream.transport} {stream.peer}", style="green")
         _append_sink(text, sink)
         return text
 
@@ -184,6 +190,12 @@ def _told(event: Event | SinkEvent) -> str | None:
     """What a person should read of it."""
     if isinstance(event, TransportFailed):
         return f"{event.failure.transport} gave nothing: {event.failure.reason}"
+    if isinstance(event, Interrupted):
+        return f"the connection is lost ({event.reason}): reconnecting ..."
+    if isinstance(event, Resumed):
+        return f"back on {event.transport} after {event.gap:.1f} s"
+    if isinstance(event, Restarted):
+        return f"a new session goes on from frame {event.sequence}"
     if isinstance(event, DeviceLost):
         return f"the loudspeaker {event.name} was lost: {event.reason}"
     if isinstance(event, DeviceOpened) and event.count > 1:
@@ -211,6 +223,8 @@ def _items(event: Event | SinkEvent) -> list[tuple[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, 6)
     if isinstance(value, AudioFormat):
         return {"codec": value.codec.name.lower(), "rate": value.rate, "channels": value.channels}
     return value

@@ -35,8 +35,17 @@ class Sink(Protocol):
         """More of it, where there is more to say."""
         ...
 
+    @property
+    def heard(self) -> int | None:
+        """The last frame that was heard, where somebody listens."""
+        ...
+
     async def open(self) -> None:
         """Get ready, while frames are written already."""
+        ...
+
+    def flush(self, base: int) -> None:
+        """What lies below frame `base` is not to be heard any more; a file keeps what it has."""
         ...
 
     async def write(self, frames: Sequence[Frame], audio: AudioFormat) -> None:
@@ -88,6 +97,10 @@ class FileSink:
 
     buffered = 0.0
     account = None
+    heard = None
+
+    def flush(self, base: int) -> None:
+        pass
 
     def __init__(self, output: str, file: BinaryIO, audio: AudioFormat, *, wav: bool) -> None:
         self._output = output

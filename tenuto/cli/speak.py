@@ -28,9 +28,12 @@ Examples:
 
 tenuto sources --voices lists voices and languages, tenuto sources what speed and pitch may be.
 
-Exit status: 0; 1 if the network or the server failed, the stream was cut or lacks frames,
-or standard output cannot be written; 2 if something must be asked or set differently; 130
-after Ctrl-C."""
+Where the connection is lost, it goes on over another one, nothing missing and nothing twice, and
+a server that was started anew speaks the clause again.
+
+Exit status: 0; 1 if the network or the server failed, the stream was cut and did not go on
+within --patience, or lacks frames, or standard output cannot be written; 2 if something must
+be asked or set differently; 130 after Ctrl-C."""
 
 
 @click.command(help=_HELP, short_help="Have a text spoken and listen to it.")

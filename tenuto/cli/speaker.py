@@ -46,6 +46,9 @@ _STEADY = 2.0
 """Seconds of audio after which a new device counts as one that goes on."""
 _SLOW = 0.5
 """Seconds of a stream that a device may take to open without that a live listener skips them."""
+_FAR_BEHIND = 1.0
+"""Seconds of delay above its target at which a live listener leaves out what it missed: playing
+faster would take it half a minute."""
 _CLOSING = 1.0
 
 
@@ -113,6 +116,15 @@ class Speaker:
             self._skip()
         self._watcher = asyncio.create_task(self._watch())
 
+    @property
+    def heard(self) -> int | None:
+        """The last frame that was heard or is about to be; None before the first."""
+        following = self._feed.next
+        return None if not following else following - 1
+
+    def flush(self, base: int) -> None:
+        self._feed.flush(base)
+
     async def write(self, frames: Sequence[Frame], audio: AudioFormat) -> None:
         while not self._feed.insert(frames, audio):
             await self._pause()
@@ -148,6 +160,8 @@ class Speaker:
             while not self._over.is_set():
                 await asyncio.sleep(_LOOK)
                 self._tell()
+                if self._mode == "live" and self._feed.late(_FAR_BEHIND):
+                    self._skip()
                 fault = self._fault()
                 if fault is not None:
                     await self._recover(fault)

@@ -13,42 +13,58 @@
 
     asyncio.run(main())
 
-The iteration ends only when the server has proved that the stream is whole; a stream that
-is cut raises `StreamCut`, which says where to go on. This package is the reference for
-clients in other languages.
+The iteration ends only when the server has proved that the stream is whole. Where a connection
+is lost, the stream goes on over another by itself; what cannot be repaired raises `StreamCut`,
+which says where to go on. This package is the reference for clients in other languages.
 """
 
+from tenuto.client.dialing import Deadlines
 from tenuto.client.errors import ConnectError, Failure, FailureKind, StreamCut
 from tenuto.client.events import (
     Cut,
+    EpochBegun,
     Event,
     Finished,
     FormatAnnounced,
     GapSeen,
+    Interrupted,
     MarkReached,
+    Moved,
     NoticeReceived,
+    Restarted,
+    Resumed,
+    Retrying,
     TransportChosen,
     TransportFailed,
 )
 from tenuto.client.exchange import Timings, Transport, TransportChoice
-from tenuto.client.opening import Deadlines, open_stream, session_url
+from tenuto.client.opening import RETRY, open_stream, session_url
 from tenuto.client.stream import Stream
 from tenuto.client.target import Address, Target
 from tenuto.client.trust import Trust
+from tenuto.policy import RetryPolicy
 
 __all__ = [
+    "RETRY",
     "Address",
     "ConnectError",
     "Cut",
     "Deadlines",
+    "EpochBegun",
     "Event",
     "Failure",
     "FailureKind",
     "Finished",
     "FormatAnnounced",
     "GapSeen",
+    "Interrupted",
     "MarkReached",
+    "Moved",
     "NoticeReceived",
+    "Restarted",
+    "Resumed",
+    "RetryPolicy",
+    "Retrying",
     "Stream",
     "StreamCut",
     "Target",

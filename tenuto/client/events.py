@@ -13,13 +13,19 @@ from tenuto.media import AudioFormat
 __all__ = [
     "MAX_EVENTS",
     "Cut",
+    "EpochBegun",
     "Event",
     "EventLog",
     "Finished",
     "FormatAnnounced",
     "GapSeen",
+    "Interrupted",
     "MarkReached",
+    "Moved",
     "NoticeReceived",
+    "Restarted",
+    "Resumed",
+    "Retrying",
     "TransportChosen",
     "TransportFailed",
 ]
@@ -101,6 +107,68 @@ class Cut:
     next_sequence: int
 
 
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """The leg is lost before END; the stream goes on by itself from `next_sequence`."""
+
+    reason: str
+    next_sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Retrying:
+    """Attempt number `attempt` (from 1) to go on begins in `wait` seconds."""
+
+    attempt: int
+    wait: float
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """Audio comes again: `gap` seconds after it stopped, `handshake` to the new leg's being open.
+
+    `attempts` counts those that were needed, this one included.
+    """
+
+    transport: Transport
+    peer: str
+    gap: float
+    attempts: int
+    handshake: float
+
+
+@dataclass(frozen=True, slots=True)
+class Restarted:
+    """The old session's frames are gone: a new session goes on from frame `sequence`.
+
+    It leaves out `skip` frames of its source, or speaks again from `text_offset` (code points).
+    """
+
+    session: str | None
+    sequence: int
+    skip: int | None = None
+    text_offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The stream goes on over another leg, as it was asked to: seconds from the asking on."""
+
+    transport: Transport
+    peer: str
+    handshake: float
+    first_frame: float
+
+
+@dataclass(frozen=True, slots=True)
+class EpochBegun:
+    """What lies below frame `base` is not to be played; `dropped` frames of it were held."""
+
+    epoch: int
+    base: int
+    dropped: int
+
+
 Event = (
     TransportFailed
     | TransportChosen
@@ -108,6 +176,12 @@ Event = (
     | MarkReached
     | NoticeReceived
     | GapSeen
+    | Interrupted
+    | Retrying
+    | Resumed
+    | Restarted
+    | Moved
+    | EpochBegun
     | Finished
     | Cut
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 __all__ = ["Leg", "Request", "Response", "Timings", "Transport", "TransportChoice"]
@@ -18,9 +18,9 @@ class Request:
 
     method: str
     authority: str
-    path: str
-    headers: tuple[tuple[str, str], ...]
-    body: bytes = b""
+    path: str = field(repr=False)  # a token may be in it, and in the headers
+    headers: tuple[tuple[str, str], ...] = field(repr=False)
+    body: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Response:
     """Status and headers; names are lower-case, and of equal ones the last is kept."""
 
     status: int
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = field(repr=False)
 
 
 @dataclass(slots=True)
@@ -79,6 +79,10 @@ class Leg(Protocol):
 
         Raises `LegError` where the body was cut, after all that came before the cut.
         """
+        ...
+
+    def abort(self) -> None:
+        """Let go of the connection at once; whoever reads meets a `LegError`."""
         ...
 
     async def aclose(self) -> None:

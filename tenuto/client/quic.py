@@ -64,6 +64,7 @@ class QuicLeg:
         self._handshaken = False
         self._response: Response | None = None
         self._changed = asyncio.Event()
+        self._sides: dict[int, _Side] = {}
         self._driver = QuicDriver(
             self._connection,
             address,
@@ -84,7 +85,14 @@ class QuicLeg:
             await self._wait()
 
     async def request(self, request: Request) -> Response:
-        self._stream_id = self._connection.get_next_available_stream_id()
+        self._stream_id = self._send(request)
+        self._driver.keep_alive()
+        while self._response is None:
+            await self._wait()
+        return self._response
+
+    def _send(self, request: Request) -> int:
+        stream_id = self._connection.get_next_available_stream_id()
         headers = [
             (b":method", request.method.encode("ascii")),
             (b":scheme", b"https"),
@@ -92,13 +100,10 @@ class QuicLeg:
             (b":path", request.path.encode("ascii")),
             *((n.encode("ascii"), v.encode("latin-1")) for n, v in request.headers),
         ]
-        self._http.respond(self._stream_id, headers, end_stream=not request.body)
+        self._http.respond(stream_id, headers, end_stream=not request.body)
         if request.body:
-            self._http.write(self._stream_id, request.body, end_stream=True)
-        self._driver.keep_alive()
-        while self._response is None:
-            await self._wait()
-        return self._response
+            self._http.write(stream_id, request.body, end_stream=True)
+        return stream_id
 
     async def read(self) -> bytes:
         while not self._body:
@@ -114,8 +119,27 @@ class QuicLeg:
             self._driver.transmit()
         return data
 
-    async def aclose(self) -> None:
+    async def exchange(self, request: Request, most: int) -> tuple[Response, bytes]:
+        """A whole answer of at most `most` bytes, on another stream of the connection.
+
+        Raises `LegError`, and does no harm to the one exchange.
+        """
+        if self._failure is not None:
+            raise self._failure
+        side = _Side(self._send(request), most)
+        self._sides[side.stream_id] = side
+        self._driver.transmit()
+        try:
+            return await side.done
+        finally:
+            del self._sides[side.stream_id]
+
+    def abort(self) -> None:
         self._driver.close(H3Error.H3_NO_ERROR)
+        self._fail(FailureKind.CLOSED, "it was left for another")
+
+    async def aclose(self) -> None:
+        self.abort()
 
     async def _wait(self) -> None:
         if self._failure is not None:
@@ -129,6 +153,9 @@ class QuicLeg:
         elif isinstance(event, StreamReset) and event.stream_id == self._stream_id:
             reason = f"the server reset it ({_name(event.error_code)})"
             self._fail(FailureKind.CLOSED, reason, _code(event.error_code))
+        elif isinstance(event, StreamReset) and event.stream_id in self._sides:
+            reason = f"the server reset it ({_name(event.error_code)})"
+            self._sides[event.stream_id].fail(LegError(FailureKind.CLOSED, reason))
         for http_event in self._http.handle_event(event):
             self._on_http(http_event)
         self._changed.set()
@@ -136,6 +163,8 @@ class QuicLeg:
     def _on_http(self, event: H3Event) -> None:
         if not isinstance(event, HeadersReceived | DataReceived):
             return
+        if event.stream_id in self._sides:
+            self._sides[event.stream_id].take(event)
         if event.stream_id != self._stream_id:
             return
         if isinstance(event, DataReceived):
@@ -154,7 +183,39 @@ class QuicLeg:
     def _fail(self, kind: FailureKind, reason: str, code: ErrorCode | None = None) -> None:
         if self._failure is None and not self._ended:
             self._failure = LegError(kind, reason, code)
+        for side in self._sides.values():
+            side.fail(LegError(kind, reason, code))
         self._changed.set()
+
+
+class _Side:
+    """An exchange beside the audio, held whole."""
+
+    def __init__(self, stream_id: int, most: int) -> None:
+        self.stream_id = stream_id
+        self.done: asyncio.Future[tuple[Response, bytes]] = (
+            asyncio.get_running_loop().create_future()
+        )
+        self._most = most
+        self._response: Response | None = None
+        self._body = bytearray()
+
+    def take(self, event: HeadersReceived | DataReceived) -> None:
+        if self.done.done():
+            return
+        if isinstance(event, DataReceived):
+            self._body += event.data
+        elif self._response is None:
+            self._response = _response(event.headers)
+        if len(self._body) > self._most:
+            reason = f"an answer of more than {self._most} bytes"
+            self.fail(LegError(FailureKind.PROTOCOL, reason))
+        elif event.stream_ended and self._response is not None:
+            self.done.set_result((self._response, bytes(self._body)))
+
+    def fail(self, failure: LegError) -> None:
+        if not self.done.done():
+            self.done.set_exception(failure)
 
 
 async def connect_quic(

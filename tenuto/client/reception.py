@@ -13,9 +13,10 @@ from tenuto.client.events import (
     MarkReached,
     NoticeReceived,
 )
+from tenuto.client.redaction import redacted
 from tenuto.errors import RemoteProtocolError
 from tenuto.media import Frame
-from tenuto.wire import End, Format, Gap, Mark, Notice, Record, RecordDecoder
+from tenuto.wire import End, Format, Gap, Keepalive, Mark, Notice, Record, RecordDecoder
 
 __all__ = ["Incomplete", "Reception"]
 
@@ -28,7 +29,7 @@ class Incomplete:
 
 
 class Reception:
-    """One ordered stream of records.
+    """Ordered streams of records, one leg after the other, in one account.
 
     A frame below the next expected one is a duplicate and dropped; a jump ahead is a gap
     (on one ordered stream what was skipped will never come). `finished` is set by END:
@@ -37,6 +38,7 @@ class Reception:
 
     def __init__(self) -> None:
         self._decoder = RecordDecoder()
+        self._anew = True
         self._skipped = 0
         self._seconds_before = 0.0
         self._rate_samples = 0
@@ -52,6 +54,21 @@ class Reception:
         self.notice: NoticeReceived | None = None
         """The last one, while no frame has come after it: the reason of a cut that follows."""
         self.finished: Finished | Incomplete | None = None
+        self.text_offset: int | None = None
+        """The last MARK's, of those whose sound has begun in the present epoch."""
+        self.signs_of_life = 0
+        """KEEPALIVEs of this leg."""
+
+    def begin_leg(self, *, anew: bool = False) -> None:
+        """The bytes that follow are another leg's; `anew`: those of another session too.
+
+        A frame that both legs bring counts as it came first, and as a duplicate then.
+        """
+        self._decoder = RecordDecoder()
+        self._anew = anew
+        self.notice = None
+        self.finished = None
+        self.signs_of_life = 0
 
     @property
     def seconds(self) -> float:
@@ -75,31 +92,27 @@ class Reception:
                     frames.append(record)
             case Format():
                 self._adopt(record)
-                events.append(
-                    FormatAnnounced(
-                        record.audio,
-                        record.sequence,
-                        record.epoch,
-                        record.epoch_base,
-                        record.chunk_frames,
-                    )
-                )
+                events.append(_announced(record))
             case Gap(sequence, count):
                 self._skip_to(sequence, events, announced=False)
                 self._skip_to(sequence + count, events, announced=True)
             case Mark(sequence, text_offset):
                 events.append(MarkReached(sequence, text_offset))
             case Notice():
-                notice = _notice(record)
-                if notice is not None:
-                    self.notice = notice
-                    events.append(notice)
+                self._notify(_notice(record), events)
             case End():
                 self.finished = self._judge(record)
                 if isinstance(self.finished, Finished):
                     events.append(self.finished)
+            case Keepalive():
+                self.signs_of_life += 1
             case _:
                 pass  # a copy has nothing to repair on an ordered stream; others are not ours
+
+    def _notify(self, notice: NoticeReceived | None, events: list[Event]) -> None:
+        if notice is not None:
+            self.notice = notice
+            events.append(notice)
 
     def _accept(self, frame: Frame, events: list[Event]) -> bool:
         if frame.sequence < self.next_sequence:
@@ -112,15 +125,33 @@ class Reception:
         self.samples += frame.samples
         self._epoch_samples += frame.samples
         self._rate_samples += frame.samples
+        if frame.marks:
+            self.text_offset = frame.marks[-1]
         return True
 
     def _adopt(self, format: Format) -> None:
-        if self.format is None or format.epoch != self.format.epoch:
-            self._epoch_samples = 0
-            self._skipped = format.sequence - format.epoch_base
-            self.next_sequence = format.sequence
+        before, anew = self.format, self._anew
+        self._anew = False
+        if before is None:
+            self._begin_epoch(format.sequence, format)
+        elif anew:
+            # A new session counts on from where we are; what it leaves out is a gap.
+            if format.sequence < self.next_sequence:
+                raise RemoteProtocolError(
+                    f"the new session begins with frame {format.sequence}, and not with "
+                    f"{self.next_sequence}"
+                )
+            self._begin_epoch(self.next_sequence, format)
+        elif format.epoch != before.epoch:
+            self._begin_epoch(max(format.epoch_base, self.next_sequence), format)
         self._seconds_before, self._rate_samples = self.seconds, 0
         self.format = format
+
+    def _begin_epoch(self, start: int, format: Format) -> None:
+        self._epoch_samples = 0
+        self._skipped = start - format.epoch_base
+        self.next_sequence = start
+        self.text_offset = None
 
     def _skip_to(self, sequence: int, events: list[Event], *, announced: bool) -> None:
         missing = sequence - self.next_sequence
@@ -148,6 +179,12 @@ class Reception:
         return Finished(self.received, self.samples)
 
 
+def _announced(format: Format) -> FormatAnnounced:
+    return FormatAnnounced(
+        format.audio, format.sequence, format.epoch, format.epoch_base, format.chunk_frames
+    )
+
+
 def _notice(record: Notice) -> NoticeReceived | None:
     """None for a body that is no JSON object, which readers ignore."""
     try:
@@ -158,7 +195,7 @@ def _notice(record: Notice) -> NoticeReceived | None:
         return None
     return NoticeReceived(
         code=str(fields.get("code", "")),
-        message=str(fields.get("message", "")),
-        remedy=str(fields.get("remedy", "")),
+        message=redacted(str(fields.get("message", ""))),
+        remedy=redacted(str(fields.get("remedy", ""))),
         fields=fields,
     )

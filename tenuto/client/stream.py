@@ -1,18 +1,18 @@
-"""A stream of frames as an async iterator, with its account beside it."""
+"""A stream of frames as an async iterator, with its account and its controls beside it."""
 
 from __future__ import annotations
 
 import asyncio
-from bisect import bisect_left
-from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
+from typing import Any
 
-from tenuto.client.errors import LegError, StreamCut
-from tenuto.client.events import Cut, Event, EventLog, FormatAnnounced
-from tenuto.client.exchange import Leg, Response, Timings, Transport
-from tenuto.client.problem import error_code
-from tenuto.client.reception import Incomplete, Reception
-from tenuto.errors import ErrorCode, RemoteProtocolError, TenutoError
+from tenuto.client.control import REPORT_INTERVAL, Controls
+from tenuto.client.events import Event, EventLog
+from tenuto.client.exchange import Timings, Transport
+from tenuto.client.flow import Flow
+from tenuto.client.target import Value
+from tenuto.errors import ErrorCode, RequestError, TenutoError
 from tenuto.media import AudioFormat, Frame
 
 __all__ = ["Stream"]
@@ -21,26 +21,20 @@ __all__ = ["Stream"]
 class Stream(AsyncIterator[Frame]):
     """Frames in order: `async for frame in stream`.
 
-    The iteration ends only after END with the right totals. Whatever else happens raises:
-    `StreamCut` (resumable from `next_sequence`), `RemoteProtocolError` (the peer's bytes
-    break the format). What has come before is yielded first. Not iterating stops the
-    server: a bounded number of bytes is held here (`buffered`).
+    The iteration ends only after END with the right totals. Where a connection is lost it goes
+    on over another one, with nothing missing and nothing twice, and the events tell. What
+    cannot be repaired raises: `StreamCut` (resumable from `next_sequence`),
+    `RemoteProtocolError` (the peer's bytes break the format). What has come before is yielded
+    first. Not iterating stops the server: a bounded number of bytes is held here (`buffered`).
     """
 
-    def __init__(
-        self, leg: Leg, response: Response, timings: Timings, started: float, events: EventLog
-    ) -> None:
-        self._leg = leg
-        self._response = response
-        self._started = started
+    def __init__(self, flow: Flow, controls: Controls, events: EventLog) -> None:
+        self._flow = flow
+        self._controls = controls
         self._events = events
-        self._reception = Reception()
-        self._frames: deque[Frame] = deque()
-        self._format: AudioFormat | None = None
-        self._changes: deque[FormatAnnounced] = deque()
-        """Formats of frames that are held here, but the first one's."""
-        self._ending: TenutoError | StopAsyncIteration | None = None
-        self.timings = timings
+        self._heard: int | None = None
+        self._told: int | None = None
+        self._reporter: asyncio.Task[None] | None = None
 
     @property
     def format(self) -> AudioFormat:
@@ -48,75 +42,90 @@ class Stream(AsyncIterator[Frame]):
 
         A session may change its format between two frames.
         """
-        if self._format is None:
+        if self._flow.format is None:
             raise ValueError("the stream has not announced its format yet")
-        return self._format
+        return self._flow.format
 
     @property
     def transport(self) -> Transport:
-        return self._leg.transport
+        """What carries the stream now, or did last."""
+        return self._flow.leg.transport
 
     @property
     def peer(self) -> str:
         """The address that answered."""
-        return self._leg.peer
+        return self._flow.leg.peer
+
+    @property
+    def timings(self) -> Timings:
+        """Those of the first leg."""
+        return self._flow.timings
 
     @property
     def session(self) -> str | None:
         """The session's id, to resume it or to let others listen."""
-        return self._response.headers.get("tenuto-session")
+        return self._flow.session
 
     @property
     def epoch(self) -> int:
-        announced = self._reception.format
+        announced = self._flow.reception.format
         return 0 if announced is None else announced.epoch
 
     @property
     def next_sequence(self) -> int:
         """The first frame that has not come yet; frames held here have."""
-        return self._reception.next_sequence
+        return self._flow.reception.next_sequence
 
     @property
     def received(self) -> int:
         """Frames that came, duplicates not counted."""
-        return self._reception.received
+        return self._flow.reception.received
 
     @property
     def samples(self) -> int:
         """Samples per channel that came."""
-        return self._reception.samples
+        return self._flow.reception.samples
 
     @property
     def seconds(self) -> float:
         """How long they sound, each by the rate of its own format."""
-        return self._reception.seconds
+        return self._flow.reception.seconds
 
     @property
     def gaps(self) -> int:
         """Frames that will never come."""
-        return self._reception.gaps
+        return self._flow.reception.gaps
 
     @property
     def duplicates(self) -> int:
         """Frames that came again and were dropped."""
-        return self._reception.duplicates
+        return self._flow.reception.duplicates
 
     @property
     def buffered(self) -> int:
         """Bytes held here that the caller has not asked for yet."""
-        return self._leg.buffered + sum(len(frame.payload) for frame in self._frames)
+        flow = self._flow
+        return flow.leg.buffered + sum(len(frame.payload) for frame in flow.frames)
 
     @property
     def ready(self) -> int:
         """Frames of the present format that the next steps give without waiting."""
-        if not self._changes or not self._frames:
-            return len(self._frames)
-        return bisect_left(self._frames, self._changes[0].sequence, key=_sequence)
+        return self._flow.ready
 
     @property
     def complete(self) -> bool:
         """END has come and its totals are right."""
-        return isinstance(self._ending, StopAsyncIteration)
+        return isinstance(self._flow.ending, StopAsyncIteration)
+
+    @property
+    def interrupted(self) -> bool:
+        """The connection is lost, and another is on its way."""
+        return self._flow.interrupted
+
+    @property
+    def paused(self) -> bool:
+        """By `pause` of this stream."""
+        return self._flow.paused
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -125,88 +134,97 @@ class Stream(AsyncIterator[Frame]):
 
     async def prepare(self) -> None:
         """Wait for FORMAT; `open_stream` has done so already. Raises as iteration does."""
-        while self._reception.format is None:
-            if isinstance(self._ending, TenutoError):
-                raise self._ending
-            await self._fill()
+        flow = self._flow
+        while flow.reception.format is None:
+            if isinstance(flow.ending, TenutoError):
+                raise flow.ending
+            await flow.fill()
 
     def __aiter__(self) -> Stream:
         return self
 
     async def __anext__(self) -> Frame:
-        while not self._frames:
-            if self._ending is not None:
-                raise self._ending
-            await self._fill()
-        frame = self._frames.popleft()
-        while self._changes and self._changes[0].sequence <= frame.sequence:
-            self._format = self._changes.popleft().audio
-        return frame
+        flow = self._flow
+        while not flow.frames:
+            if flow.ending is not None:
+                raise flow.ending
+            await flow.fill()
+        return flow.take()
 
-    async def _fill(self) -> None:
+    async def move(self, transport: Transport) -> None:
+        """Go on over `transport`; the present leg ends when the new one has its first frame.
+
+        Returns then. Raises `ConnectError` or `RequestError` where the new one comes to nothing:
+        the stream stays where it is. While it is interrupted, this says what is tried next.
+        """
+        await self._flow.move(transport)
+
+    # Control
+
+    async def pause(self) -> dict[str, Any]:
+        """Have the server send nothing until `resume`; its answer, `expires_in` among it.
+
+        Like the other commands it concerns all listeners of the session, and raises
+        `RequestError` or `ConnectError` without harm to the audio.
+        """
+        answer = await self._command("pause")
+        self._flow.paused = True
+        return answer
+
+    async def resume(self) -> dict[str, Any]:
+        """Go on after a `pause`."""
+        answer = await self._command("resume")
+        self._flow.paused = False
+        return answer
+
+    async def flush(self, params: Mapping[str, Value] | None = None) -> dict[str, Any]:
+        """Drop what is not heard yet, and say what `params` name instead, as `/v1/speak` does.
+
+        Frames of what was dropped are not yielded any more once the new epoch has begun.
+        """
+        self._flow.replacing(params)
         try:
-            data = await self._leg.read()
-        except LegError as failure:
-            self._cut(failure.reason, failure.code)
-            return
-        if not data:
-            self._cut("the server ended the response without END")
-            return
-        if self.timings.first_byte is None:
-            self.timings.first_byte = self._elapsed()
-        self._digest(data)
+            return await self._command("flush", params)
+        except TenutoError:
+            self._flow.replacing(None)
+            raise
 
-    def _digest(self, data: bytes) -> None:
-        try:
-            frames, events = self._reception.feed(data)
-        except RemoteProtocolError as error:
-            self._ending = error
-            self._events.add(Cut(error.message, self.next_sequence))
-            return
-        if frames and self.timings.first_frame is None:
-            self.timings.first_frame = self._elapsed()
-        self._frames.extend(frames)
-        for event in events:
-            self._note(event)
-        finished = self._reception.finished
-        if isinstance(finished, Incomplete):
-            self._cut(finished.reason)
-        elif finished is not None:
-            self._ending = StopAsyncIteration()
+    def heard(self, sequence: int) -> None:
+        """The listener has heard frame `sequence`; the server is told so once a second at most.
 
-    def _note(self, event: Event) -> None:
-        if isinstance(event, FormatAnnounced):
-            if self._format is None:
-                self._format = event.audio
-            else:
-                self._change(event)
-        self._events.add(event)
+        So it sends no more than the lead beyond it, and keeps the session. Nothing fails.
+        """
+        self._heard = sequence
+        self._flow.heard(sequence)
+        if self._reporter is None:
+            self._reporter = asyncio.create_task(self._report())
 
-    def _change(self, event: FormatAnnounced) -> None:
-        """At most one for each frame held: one that no frame followed is forgotten."""
-        newest = self._frames[-1].sequence if self._frames else -1
-        if self._changes and self._changes[-1].sequence > newest:
-            self._changes.pop()
-        self._changes.append(event)
+    async def aclose(self) -> None:
+        if self._reporter is not None:
+            self._reporter.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._reporter
+        await self._controls.aclose()
+        await self._flow.aclose()
 
-    def _cut(self, reason: str, reset: ErrorCode | None = None) -> None:
-        notice = self._reception.notice
-        told = error_code(notice.code) if notice is not None else None
-        if notice is not None and told is not None:
-            reason = f"{notice.message or notice.code} ({notice.code})"
-        self._ending = StreamCut(
-            reason,
-            session=self.session,
-            epoch=self.epoch,
-            next_sequence=self.next_sequence,
-            code=told or reset or ErrorCode.INTERNAL,
-            remedy=notice.remedy if notice is not None and told is not None else "",
-        )
-        self._events.add(Cut(reason, self.next_sequence))
+    async def _command(
+        self, name: str, fields: Mapping[str, Value] | None = None
+    ) -> dict[str, Any]:
+        session = self._flow.session
+        if session is None:
+            raise RequestError(
+                ErrorCode.BAD_REQUEST,
+                "the server has named no session to command",
+                remedy="is it a Tenuto server?",
+            )
+        return await self._controls.command(self._flow.leg, session, name, fields or {})
 
-    def _elapsed(self) -> float:
-        return asyncio.get_running_loop().time() - self._started
-
-
-def _sequence(frame: Frame) -> int:
-    return frame.sequence
+    async def _report(self) -> None:
+        while True:
+            flow, wait = self._flow, 0.0
+            quiet = flow.paused or flow.interrupted or flow.ending is not None
+            if self._heard is not None and self._heard != self._told and not quiet:
+                self._told = self._heard
+                if flow.session is not None:
+                    wait = await self._controls.report(flow.leg, flow.session, self._told)
+            await asyncio.sleep(max(REPORT_INTERVAL, wait))

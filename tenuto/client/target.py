@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
-from urllib.parse import quote, unquote_plus, urlencode, urlsplit
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, quote, unquote_plus, urlencode, urlsplit
 
 from tenuto.client.errors import FailureKind, LegError
+from tenuto.client.redaction import redacted
 from tenuto.errors import ErrorCode, RequestError
 
 __all__ = ["DEFAULT_PORT", "Address", "Target", "Value", "interleave", "resolve"]
@@ -45,7 +46,7 @@ class Target:
     host: str
     port: int
     path: str
-    query: str = ""
+    query: str = field(default="", repr=False)  # a token may be in it
 
     @classmethod
     def parse(cls, url: str) -> Target:
@@ -86,6 +87,16 @@ class Target:
     def names(self) -> frozenset[str]:
         """The parameters that the URL itself gives."""
         return frozenset(map(_name, self.query.split("&"))) - {""}
+
+    @property
+    def params(self) -> dict[str, str]:
+        """What the URL itself gives; of equal names the last."""
+        return dict(parse_qsl(self.query, keep_blank_values=True))
+
+    def at(self, path: str) -> Target:
+        """Another path of the same server, below the same prefix."""
+        prefix, versioned, _ = self.path.partition("/v1/")
+        return Target(self.host, self.port, (prefix if versioned else "") + path)
 
     def request_path(self, params: Mapping[str, Value] | None = None) -> str:
         """Path and query; `params` take the place of those of the same name in the URL."""
@@ -146,6 +157,7 @@ def _check_text(url: str) -> None:
 
 
 def _bad_url(url: str, reason: str, remedy: str = _SHAPE) -> RequestError:
+    url = redacted(url)
     shown = url if len(url) <= 80 else url[:77] + "..."
     if not shown.isprintable():
         shown = ascii(shown)[1:-1]

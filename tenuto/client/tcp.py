@@ -43,6 +43,7 @@ class TcpLeg:
         self, address: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         self.peer = str(address)
+        self._keep = False
         self._reader = reader
         self._writer = writer
         self._http = h11.Connection(our_role=h11.CLIENT)
@@ -61,7 +62,9 @@ class TcpLeg:
         return connection.getpeercert(binary_form=True)
 
     async def request(self, request: Request) -> Response:
-        headers = [("host", request.authority), *request.headers, ("connection", "close")]
+        headers = [("host", request.authority), *request.headers]
+        if not self._keep:
+            headers.append(("connection", "close"))
         if request.body:
             headers.append(("content-length", str(len(request.body))))
         head = h11.Request(method=request.method, target=request.path, headers=headers)
@@ -87,6 +90,28 @@ class TcpLeg:
             elif isinstance(event, h11.EndOfMessage | h11.ConnectionClosed):
                 self._ended = True
         return b""
+
+    async def exchange(self, request: Request, most: int) -> tuple[Response, bytes]:
+        """A whole answer of at most `most` bytes, on a connection that others may follow on.
+
+        Raises `LegError`; then the connection is of no more use.
+        """
+        self._keep = True
+        self._ended = False
+        response = await self.request(request)
+        body = bytearray()
+        while data := await self.read():
+            body += data
+            if len(body) > most:
+                self._fail(FailureKind.PROTOCOL, f"an answer of more than {most} bytes")
+        try:
+            self._http.start_next_cycle()
+        except h11.LocalProtocolError:
+            self._failure = LegError(FailureKind.CLOSED, "the server keeps no connection open")
+        return response, bytes(body)
+
+    def abort(self) -> None:
+        self._writer.transport.abort()
 
     async def aclose(self) -> None:
         self._writer.close()

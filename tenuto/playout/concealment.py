@@ -9,7 +9,7 @@ import numpy as np
 from tenuto.media import AudioFormat
 from tenuto.playout.pitch import Floats, Samples, likeness, mono, periods
 
-__all__ = ["Concealer", "crossfade", "fade_in", "to_samples"]
+__all__ = ["Concealer", "crossfade", "fade_in", "fade_out", "to_samples"]
 
 _HISTORY = 0.050
 _TEMPLATE = 0.020
@@ -47,6 +47,11 @@ def fade_in(samples: Samples, rate: int) -> Samples:
     if is_quiet(head):
         return samples
     return np.concatenate([to_samples(head * _ramp(length)), samples[length:]])
+
+
+def fade_out(samples: Samples) -> Samples:
+    """The samples, falling to silence over their whole length."""
+    return to_samples(samples * (1.0 - _ramp(len(samples))))
 
 
 def is_quiet(samples: Samples) -> bool:

@@ -40,6 +40,8 @@ class PlayoutCounters:
     concealed: int = 0
     skipped: int = 0
     """Never came in time, and a wait had already stood for them; or a hole beyond the capacity."""
+    flushed: int = 0
+    """Dropped before their turn, as what was said is to be heard no more."""
     underruns: int = 0
     waited: int = 0
 
@@ -70,6 +72,8 @@ class JitterBuffer:
         self._inserted: int | None = None
         self._end: int | None = None
         self._filling = True
+        self._underrun = False
+        """The waiting, if there is one, is that of an underrun."""
         self._owed = 0
 
     @property
@@ -137,6 +141,18 @@ class JitterBuffer:
         """
         self._end = min(end, self._store.next + self._store.depth + self._capacity)
 
+    def flush(self, base: int) -> None:
+        """Drop what is held below frame `base`, and begin there as at the first time.
+
+        What is known of the path stays known. Below what was played already nothing changes.
+        """
+        if base <= self._store.next:
+            return
+        self.counters.flushed += self._store.drop_below(base)
+        self._end = None
+        self._filling, self._underrun = True, False
+        self._owed = 0
+
     def pull(self, now: float) -> Outcome:
         """What to play for the next 20 ms."""
         store, counters = self._store, self.counters
@@ -150,7 +166,7 @@ class JitterBuffer:
             if self._over():
                 return Ended()
         if not store and self._end is None:
-            self._filling = True
+            self._filling = self._underrun = True
             counters.underruns += 1
             return self._wait()
         sequence = store.next
@@ -216,7 +232,7 @@ class JitterBuffer:
         return self._owed < _LONG_WAIT or held >= min(self._target.value, _HELD)
 
     def _wait(self) -> Waiting:
-        if self.counters.underruns:
+        if self._underrun:
             self.counters.waited += 1
             self._owed += 1
         return Waiting()

@@ -10,7 +10,7 @@ import numpy as np
 
 from tenuto.errors import RemoteProtocolError
 from tenuto.media import FRAME_DURATION, AudioFormat, Frame
-from tenuto.playout.concealment import Concealer, fade_in
+from tenuto.playout.concealment import Concealer, fade_in, fade_out
 from tenuto.playout.jitter import JitterBuffer, PlayoutCounters, PlayoutMode
 from tenuto.playout.outcome import Concealed, Ended, Played, Waiting
 from tenuto.playout.pitch import Samples
@@ -88,6 +88,8 @@ class Player:
         self._budget = SpliceBudget(self._window)
         self._state: PlayerState = "filling"
         self._waited = False
+        self._fresh = False
+        """The next frame follows a silence that nobody expected."""
         self._concealed = self._shrunk = self._stretched = 0
         self._off = 0
         """Samples played since scaling was last not called for."""
@@ -145,6 +147,26 @@ class Player:
         if self._buffer is None:
             self._buffer = self._begin(end)
         self._buffer.finish(end)
+
+    def flush(self, base: int) -> None:
+        """Play nothing below frame `base` any more: what is held of it is dropped.
+
+        What sounds ends within 5 ms, and what follows begins like the first frame of all.
+        """
+        if self._buffer is None:
+            self._buffer = self._begin(base)
+        if base <= self._buffer.next:
+            return
+        self._buffer.flush(base)
+        audio = self._audio
+        while self._changes and self._changes[0][0] <= base:
+            audio = self._changes.pop(0)[1]
+        self._queued = self._ending()
+        self._concealer = Concealer(self._audio)
+        self._state, self._waited, self._fresh = "filling", False, True
+        self._off = 0
+        if audio != self._audio:
+            insort(self._changes, (base, audio), key=lambda change: change[0])
 
     def read(self, now: float) -> Block:
         """What to play from `now` on."""
@@ -215,12 +237,23 @@ class Player:
             return self._block(self._concealer.fade_out(), "concealed")
         return self._block(np.zeros((0, self._audio.channels), np.int16), "ended")
 
+    def _ending(self) -> Block | None:
+        """5 ms that lead from what sounds now to silence, where it is not there already."""
+        if self._queued is not None:
+            # It was counted as heard when it was made, and will not be.
+            length = max(1, round(_CONTEXT * self._queued.audio.rate))
+            return self._block(fade_out(self._queued.samples[:length]), "concealed")
+        if self._state in ("filling", "ended") or self._concealer.quiet:
+            return None
+        return self._block(self._concealer.fade_out(), "concealed")
+
     def _play(self, frame: Frame, excess: float) -> Block:
         self._state = "playing"
         waited, self._waited = self._waited, False
         tail = self._change_format(frame.sequence)
         samples = _decoded(frame, self._audio)
-        if tail is not None:
+        fresh, self._fresh = self._fresh, False
+        if tail is not None or fresh:
             samples = fade_in(samples, self._audio.rate)
         elif self._concealer.active:
             if waited:

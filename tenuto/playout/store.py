@@ -58,6 +58,16 @@ class FrameStore:
         self._newest = max(self._newest, sequence)
         return Verdict.KEPT
 
+    def drop_below(self, base: int) -> int:
+        """Nothing below `base` is to be played any more; how many frames held go with it."""
+        kept = {sequence: frame for sequence, frame in self._held.items() if sequence >= base}
+        dropped = len(self._held) - len(kept)
+        self._held = kept
+        self._given_up.clear()
+        self.next = base
+        self._newest = max(kept, default=base - 1)
+        return dropped
+
     def jump(self, frame: Frame) -> int:
         """Keep a frame beyond the capacity, where nothing else is held; returns what it skips."""
         skipped = frame.sequence - self.next

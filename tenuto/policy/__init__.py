@@ -1,6 +1,7 @@
-"""Who gets QUIC, and how many may attach a second: for every door, client and report."""
+"""Who gets QUIC, how many may attach, when a client comes back: for all who need to know."""
 
 from tenuto.policy.rate import MAX_WAIT, AttachRate, Refused
+from tenuto.policy.retry import Retries, RetryPolicy
 from tenuto.policy.rollout import GREYING_FOR, OFFERED_FOR, Decision, QuicShare, alt_svc, decide
 
 __all__ = [
@@ -11,6 +12,8 @@ __all__ = [
     "Decision",
     "QuicShare",
     "Refused",
+    "Retries",
+    "RetryPolicy",
     "alt_svc",
     "decide",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from tenuto.client import Event, Stream, Transport, Trust, open_stream
+from tenuto.client import Event, RetryPolicy, Stream, Transport, Trust, open_stream
 from tests.client.authority import Pair
 from tests.client.peer import Peer, Script, serving
 
@@ -19,6 +19,7 @@ class Opener:
         self._transport = transport
         self.events: list[Event] = []
         self.peer: Peer
+        self.resume: RetryPolicy | None = None
 
     @asynccontextmanager
     async def __call__(self, script: Script) -> AsyncIterator[Stream]:
@@ -28,6 +29,7 @@ class Opener:
                 self.peer.url(),
                 transport=self._transport,
                 trust=self._trust,
+                resume=self.resume,
                 on_event=self.events.append,
             ) as stream,
         ):

@@ -227,26 +227,31 @@ class Peer:
             await self.script(asked, out)
 
     async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        http = h11.Connection(our_role=h11.SERVER)
         asked: Asked | None = None
         with suppress(ConnectionError):
-            while True:
-                event = http.next_event()
-                if event is h11.NEED_DATA:
-                    http.receive_data(await reader.read(65536))
-                elif isinstance(event, h11.Request):
-                    named = {n.decode(): v.decode() for n, v in event.headers}
-                    asked = Asked(event.method.decode(), event.target.decode(), named)
-                elif isinstance(event, h11.Data):
-                    assert asked is not None
-                    asked.body += bytes(event.data)
-                elif isinstance(event, h11.EndOfMessage):
-                    break
-                else:
+            while asked is None or "connection" not in asked.headers:  # else it is to be closed
+                asked = await self._read_request(reader)
+                if asked is None:
                     writer.close()
                     return
-            assert asked is not None
-            self.play(asked, TcpOut(writer))
+                self.play(asked, TcpOut(writer))
+
+    async def _read_request(self, reader: asyncio.StreamReader) -> Asked | None:
+        """None for what is no request."""
+        http = h11.Connection(our_role=h11.SERVER)
+        asked: Asked | None = None
+        while True:
+            event = http.next_event()
+            if event is h11.NEED_DATA:
+                http.receive_data(await reader.read(65536))
+            elif isinstance(event, h11.Request):
+                named = {n.decode(): v.decode() for n, v in event.headers}
+                asked = Asked(event.method.decode(), event.target.decode(), named)
+            elif isinstance(event, h11.Data):
+                assert asked is not None
+                asked.body += bytes(event.data)
+            else:
+                return asked if isinstance(event, h11.EndOfMessage) else None
 
 
 @asynccontextmanager

@@ -117,7 +117,7 @@ def test_a_cut_leaves_what_came_and_fails(served: Served, run: Run, tmp_path: Pa
 
     path = tmp_path / "a.wav"
     with served(script) as peer:
-        result = run("play", peer.url(), "-o", path, "--json")
+        result = run("play", peer.url(), "-o", path, "--json", "--patience", "0")
     assert result.exit_code == 1
     assert "cut before frame 10" in one_line(result)
     with wave.open(str(path)) as file:
@@ -260,8 +260,50 @@ class Silence:
 
     buffered = 0.3
     account = None
+    heard = None
+
+    def flush(self, base: int) -> None: ...
 
     async def open(self) -> None: ...
     async def write(self, frames: Sequence[Frame], audio: AudioFormat) -> None: ...
     async def finish(self) -> None: ...
     async def abandon(self) -> None: ...
+
+
+def test_a_stream_that_was_cut_goes_on_and_says_so(
+    served: Served, run: Run, tmp_path: Path
+) -> None:
+    async def script(asked: Asked, out: Out) -> None:
+        await out.head(tenuto_session="s-1")
+        if "from=10" in asked.path:
+            await out.send(records(Format(AUDIO, 10), *frames(15, 10), End(25, 8000)))
+            await out.end()
+            return
+        await out.send(records(Format(AUDIO, 0), *frames(10)))
+        await out.cut()
+
+    path = tmp_path / "a.raw"
+    with served(script) as peer:
+        url = peer.url(path="/v1/speak?text=x&token=secret")
+        result = run("play", url, "-o", path, "--json", "--transport", "tcp")
+        assert [asked.headers.get("authorization") for _, asked in peer.asked] == [
+            "Bearer secret", "Bearer secret"
+        ]  # fmt: skip
+    assert result.exit_code == 0
+    assert path.read_bytes() == PCM
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    told = [line["event"] for line in lines]
+    assert [name for name in told if name in ("interrupted", "retrying", "resumed")] == [
+        "interrupted", "retrying", "resumed"
+    ]  # fmt: skip
+    resumed = lines[told.index("resumed")]
+    assert resumed["transport"] == "tcp"
+    assert 0 <= resumed["handshake"] <= resumed["gap"]
+    assert "secret" not in result.output
+
+
+def test_a_token_is_shown_in_no_error(run: Run) -> None:
+    result = run("play", "http://localhost/v1/speak?text=x&token=secret", "-o", "a.raw")
+    assert result.exit_code == 2
+    assert "token=***" in one_line(result)
+    assert "secret" not in result.output

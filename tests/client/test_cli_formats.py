@@ -93,7 +93,7 @@ def test_a_cut_within_a_later_format_leaves_all_that_came(
         Frame(1, bytes(3840), 960),
     )
     with served(whole(body)) as peer:
-        result = run("play", peer.url(), "-o", path)
+        result = run("play", peer.url(), "-o", path, "--patience", "0")
     assert result.exit_code == 1
     assert path.stat().st_size == 2 * 640
 

@@ -13,9 +13,20 @@ from pathlib import Path
 
 import pytest
 
+from tenuto.wire import Format
 from tests.client.authority import Authority
-from tests.client.peer import sentence, whole
+from tests.client.peer import AUDIO, Asked, Out, frames, problem, records, sentence, whole
 from tests.client.shell import PCM, Served, endless
+
+
+async def refusing_to_go_on(asked: Asked, out: Out) -> None:
+    if "from=" in asked.path:
+        await problem(503, code="at-capacity", detail="no room", retry_after=30)(asked, out)
+        return
+    await out.head(tenuto_session="s-1")
+    await out.send(records(Format(AUDIO, 0), *frames(25)))
+    await out.cut()
+
 
 ROOT = Path(__file__).parents[2]
 
@@ -76,6 +87,23 @@ def test_ctrl_c_while_the_reader_does_not_read(authority: Authority, served: Ser
         process.send_signal(signal.SIGINT)
         assert process.wait(5) == 130
         process.communicate()
+
+
+def test_ctrl_c_ends_at_once_while_it_retries(
+    authority: Authority, served: Served, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.raw"
+    with served(refusing_to_go_on) as peer:
+        process = start(authority, "play", peer.url(), "-o", path, "--json")
+        assert process.stdout is not None
+        while b'"event": "retrying"' not in process.stdout.readline():
+            pass
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert time.monotonic() - began < 2
+    assert path.read_bytes() == PCM
 
 
 def test_lone_surrogates_in_real_arguments(authority: Authority) -> None:

@@ -96,7 +96,7 @@ def test_before_a_cut_is_an_error_what_came_is_heard(
         fake = FakeSounddevice(Card(AUDIO.rate))
         monkeypatch.setitem(sys.modules, "sounddevice", fake)
         with served(script) as peer:
-            result = run("play", peer.url(), "--no-drift")
+            result = run("play", peer.url(), "--no-drift", "--patience", "0")
         assert result.exit_code == 1
         assert error in one_line(result)
         heard = fake.samples.tobytes().strip(b"\0")

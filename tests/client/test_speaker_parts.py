@@ -201,6 +201,60 @@ def test_what_a_live_listener_is_spared_is_not_counted_as_played() -> None:
     assert fields["left_out_ms"] == pytest.approx(1000 * left_out.seconds)
 
 
+@pytest.mark.parametrize("mode", ["live", "gapless"])
+@pytest.mark.parametrize("stopped", [5.0, 20.0, 60.0])
+def test_a_process_that_was_stopped_is_soon_back_at_the_present(
+    mode: PlayoutMode, stopped: float
+) -> None:
+    """Nothing is pulled and nothing comes; then all that waited comes at once.
+
+    A live listener leaves out what it missed. A gapless one hears every frame.
+    """
+    audio, now, sequence = AudioFormat(), 0.0, 0
+    player = Player(audio, mode=mode, drift=False, capacity=8000)
+    feed = Feed(player, audio, lambda: now)
+    feed.attach(DeviceShape("card", 16000, 1, 0.03))
+    back = 10.0 + stopped
+    behind = 0.0
+    for turn in range(round((back + 5.0) / 0.01)):
+        now = 0.01 * turn
+        if 10.0 <= now < back:
+            continue
+        while sequence * 0.02 <= now:
+            feed.insert([Frame(sequence, b"\1\0" * 320, 320)], audio)
+            sequence += 1
+        if mode == "live" and feed.late(1.0):
+            feed.skip()
+        feed.pull(160, 0.03, False)
+        behind = (sequence - (feed.next or 0)) * 0.02
+    playout, _, left_out = feed.snapshot()
+    if mode == "live":
+        assert behind < 0.4
+        assert left_out.played > stopped / 0.02 - 50
+    else:
+        assert behind == pytest.approx(stopped + 0.1, abs=0.2)
+        assert left_out.played == playout.concealed == playout.skipped == 0
+
+
+def test_a_flush_drops_what_is_not_on_its_way_to_the_device() -> None:
+    audio, now = AudioFormat(), 0.0
+    feed = Feed(Player(audio, drift=False), audio, lambda: now)
+    feed.attach(DeviceShape("card", 16000, 1, 0.03))
+    feed.insert([Frame(n, b"\0\x10" * 320, 320) for n in range(100)], audio)
+    for _ in range(20):
+        now += 0.02
+        feed.pull(320, 0.03, False)
+    feed.flush(110)
+    assert feed.next == 110
+    assert feed.buffered == 0
+    now += 0.02
+    feed.pull(640, 0.03, False)
+    now += 0.02
+    assert not any(feed.pull(320, 0.03, False)[0])
+    feed.finish()
+    assert feed.snapshot()[0].flushed > 70
+
+
 async def test_the_first_failure_ends_the_others() -> None:
     ended = []
 

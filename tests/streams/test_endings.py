@@ -34,7 +34,7 @@ async def hear(
     events: list[object] = []
     try:
         async with open_stream(
-            url, transport=transport, trust=Trust(cafile=ca), on_event=events.append
+            url, transport=transport, trust=Trust(cafile=ca), on_event=events.append, resume=None
         ) as stream:
             async for frame in stream:
                 frames.append(frame)

@@ -22,6 +22,7 @@ async def listen(ask: Ask, heard: Heard) -> None:
         params={"source": "clock", "frames": ask.frames, "chunk": 1},
         trust=Trust(cafile=Path(ask.ca)),
         addresses=[address],
+        resume=None,  # what a path does to one connection is what is measured
     ) as stream:
         heard.connected(stream.timings.connected)
         async for frame in stream:

@@ -1,0 +1,116 @@
+"""What becomes of a stream that was cut: from the server's word to what is done next. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from tenuto.client.errors import ConnectError, FailureKind
+from tenuto.errors import ErrorCode, RequestError
+
+__all__ = [
+    "Loss",
+    "Step",
+    "after_failure",
+    "after_loss",
+    "after_refusal",
+    "retry_after",
+    "strikes_many",
+]
+
+
+class Step(Enum):
+    """What to do next."""
+
+    AGAIN = auto()
+    """The same, after a wait."""
+    ONWARD = auto()
+    """At once, from the frame and in the epoch that the answer names."""
+    ANEW = auto()
+    """At once, with a new session for what is missing."""
+    ELSEWHERE = auto()
+    """At once, from the server that the answer names."""
+    OVER = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """How a leg ended. `told` is the server's own code, of a NOTICE or a reset.
+
+    `many`: what ends this listener's leg probably ended others' in the same instant.
+    """
+
+    reason: str
+    told: ErrorCode | None = None
+    remedy: str = ""
+    retry_after: float = 0.0
+    many: bool = False
+
+
+# Other endings that the server tells of are of the source, of the session or of our own making:
+# the next leg would meet the same.
+_PASSING = frozenset(
+    {
+        ErrorCode.INTERNAL,
+        ErrorCode.AT_CAPACITY,
+        ErrorCode.DRAINING,
+        ErrorCode.TOO_SLOW,
+        ErrorCode.EXPIRED_SESSION,
+        ErrorCode.REQUEST_TIMEOUT,
+    }
+)
+
+_LASTING = frozenset({ErrorCode.NO_VOICE, ErrorCode.NOT_CONFIGURED, ErrorCode.HTTP_VERSION})
+
+_STRIKE_MANY = frozenset({FailureKind.REFUSED, FailureKind.CLOSED})
+
+
+def after_loss(loss: Loss) -> bool:
+    """Whether to go on."""
+    return loss.told is None or loss.told in _PASSING
+
+
+def after_failure(error: ConnectError) -> Step:
+    """No transport got through: a certificate that is not trusted is no passing trouble."""
+    untrusted = any(failure.kind is FailureKind.UNTRUSTED for failure in error.failures)
+    return Step.OVER if untrusted else Step.AGAIN
+
+
+def after_refusal(error: RequestError, *, source_known: bool) -> Step:
+    """The server answered, and not with audio."""
+    gone = Step.ANEW if source_known else Step.OVER
+    match error.code:
+        case ErrorCode.TOO_OLD:
+            return Step.ANEW if source_known else Step.ONWARD
+        case ErrorCode.OLD_EPOCH:
+            return Step.ONWARD
+        case ErrorCode.UNKNOWN_SESSION | ErrorCode.EXPIRED_SESSION:
+            return gone
+        case ErrorCode.WRONG_NODE:
+            return Step.ELSEWHERE if "url" in error.detail else gone
+        case _:
+            pass
+    if error.code in _LASTING:
+        return Step.OVER
+    status = error.detail.get("status", error.code.status)
+    passing = error.code is ErrorCode.REQUEST_TIMEOUT or status in (408, 429)
+    return Step.AGAIN if passing or (isinstance(status, int) and status >= 500) else Step.OVER
+
+
+def retry_after(fields: Mapping[str, object]) -> float:
+    """Seconds, the exact ones where both are given; 0 where none or nonsense is."""
+    for name in ("retry_after", "retry-after"):
+        try:
+            seconds = float(str(fields.get(name)))
+        except ValueError:
+            continue
+        if math.isfinite(seconds) and seconds > 0:
+            return seconds
+    return 0.0
+
+
+def strikes_many(kind: FailureKind) -> bool:
+    """Whether a leg that ends like this was probably not the only one."""
+    return kind in _STRIKE_MANY

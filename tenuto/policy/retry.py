@@ -1,0 +1,94 @@
+"""When a client that was cut off comes back: never at the same instant as all the others."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from tenuto.errors import OperatorError
+
+__all__ = ["Retries", "RetryPolicy"]
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """Waits of 0 to min(`cap`, `base` * 2**n) seconds, the first one included.
+
+    The draw is uniform over the whole window, and the cap is applied before it: at the cap too
+    clients are spread over all of it. `attempts` bounds their number beside `patience`.
+    """
+
+    base: float = 0.1
+    cap: float = 4.0
+    patience: float = 60.0
+    """Seconds from an interruption to the last attempt."""
+    stable: float = 10.0
+    """Seconds of audio after which the next interruption counts from 0 again."""
+    attempts: int | None = None
+
+    def __post_init__(self) -> None:
+        times = (self.base, self.cap, self.patience, self.stable)
+        whole = self.attempts is None or self.attempts > 0
+        if not (whole and all(math.isfinite(time) and time >= 0 for time in times)):
+            raise OperatorError(
+                f"{self} retries at no time that there is",
+                remedy="give times of 0 seconds or more, and at least one attempt",
+            )
+
+    def window(self, attempt: int) -> float:
+        """The longest wait before attempt 0, 1, 2 ..., unless the server asks for more."""
+        # 2**n is a float only up to 1,023; the cap is reached long before.
+        return min(self.cap, self.base * 2.0 ** min(attempt, 64))
+
+    def wait(
+        self, attempt: int, draw: float, *, retry_after: float = 0.0, unheard: float = 0.0
+    ) -> float:
+        """Seconds to wait before this attempt; `draw` is random, of 0 to 1.
+
+        `retry_after` is a floor: the jitter comes on top, for it was told to many. The window
+        of the first attempt is at least `unheard`: so long nobody hears that it waits.
+        """
+        window = self.window(attempt)
+        if attempt == 0:
+            window = max(window, min(unheard, self.patience / 2))
+        return max(0.0, retry_after) + draw * window
+
+
+class Retries:
+    """One stream's interruptions and attempts. `now` is in seconds of one clock."""
+
+    def __init__(self, policy: RetryPolicy) -> None:
+        self.policy = policy
+        self.attempt = 0
+        """How many were made since the stream was last stable."""
+        self._give_up_at: float | None = None
+        self._flowing_since: float | None = None
+
+    def interrupted(self, now: float) -> None:
+        """The audio has stopped. Told again before it flows, this is the same interruption."""
+        if self._give_up_at is not None:
+            return
+        since = self._flowing_since
+        if since is None or now - since >= self.policy.stable:
+            self.attempt = 0
+        self._flowing_since = None
+        self._give_up_at = now + self.policy.patience
+
+    def flowing(self, now: float) -> None:
+        """Audio comes again."""
+        if self._give_up_at is not None:
+            self._give_up_at = None
+            self._flowing_since = now
+
+    def next_wait(
+        self, now: float, draw: float, *, retry_after: float = 0.0, unheard: float = 0.0
+    ) -> float | None:
+        """Seconds until the next attempt, which counts as made; None once patience has ended."""
+        policy = self.policy
+        if policy.attempts is not None and self.attempt >= policy.attempts:
+            return None
+        wait = policy.wait(self.attempt, draw, retry_after=retry_after, unheard=unheard)
+        if self._give_up_at is None or now + wait > self._give_up_at:
+            return None
+        self.attempt += 1
+        return wait
