@@ -27,9 +27,22 @@ class PlayoutEstimate:
             self._anchor, self._anchor_time = self._sent, now
         self._sent = until
 
+    @property
+    def end(self) -> int:
+        """One past the last frame that was sent."""
+        return self._sent
+
     def heard(self, sequence: int, now: float) -> None:
         """The listener itself says what it plays now; it goes on from there in real time."""
         self._anchor, self._anchor_time = min(sequence, self._sent), now
+
+    def resumed(self, start: int, now: float) -> PlayoutEstimate:
+        """The same listener's, who goes on at frame `start`: the frames before it have come."""
+        estimate = PlayoutEstimate(start, now)
+        if self._anchor <= start <= self._sent:
+            # It still plays what came before the cut; a lead anew would come on top of that.
+            estimate._anchor, estimate._anchor_time = self._anchor, self._anchor_time
+        return estimate
 
     def position(self, now: float) -> float:
         """The frame now being played; never beyond what was sent."""

@@ -11,6 +11,8 @@ from tenuto.session.cursor import Cursor, Departure
 from tenuto.session.frontier import Frontier
 from tenuto.session.lifecycle import Lifecycle, State, Trigger
 from tenuto.session.limits import DEFAULT_LEAD, LIVE_LEAD, LIVE_SLACK, SessionLimits
+from tenuto.session.pace import PlayoutEstimate
+from tenuto.session.playouts import Playouts
 from tenuto.session.stock import Stock, frames_of
 
 __all__ = ["Session"]
@@ -50,6 +52,7 @@ class Session(Stock):
         """Frames left out for listeners who were too far behind the newest."""
         self.cursors: list[Cursor] = []
         self._frontier = Frontier(self.cursors, start)
+        self._playouts = Playouts(2 * self.limits.max_listeners)
         self._low = frames_of(self.limits.low_watermark)
         self._filling = True
         self._life = Lifecycle(self.limits, now)
@@ -138,6 +141,7 @@ class Session(Stock):
             self.live = live
         self._filling = True
         self._frontier.restart(self.base)
+        self._playouts.forget()
         for cursor in self.cursors:
             cursor.jump(self.base, now)
         return goes_on
@@ -168,14 +172,18 @@ class Session(Stock):
         behind = LIVE_LEAD if lead is None else lead
         if start is None:
             start = self._present(lead) if live or self.live else self.first
+        start = max(start, self.base)
         cursor = Cursor(
             listener,
-            max(start, self.base),
+            start,
             lead,
             now,
             catch_up=self.limits.catch_up,
             tolerance=frames_of(behind + LIVE_SLACK) if live else None,
         )
+        before = self._playout(listener, now)
+        if before is not None:
+            cursor.pace = before.resumed(start, now)
         self.cursors.append(cursor)
         # Whoever goes on at a frame has those before it, though no door may have heard of that.
         self._frontier.sent(cursor, now)
@@ -208,6 +216,7 @@ class Session(Stock):
         """The listener is gone; its session stays for a resume."""
         if cursor in self.cursors:
             self.cursors.remove(cursor)
+            self._playouts.left(cursor.listener, cursor.pace)
             self._frontier.left(cursor, now)
             if not self.cursors:
                 self._life.apply(Trigger.LEFT, now)
@@ -299,6 +308,16 @@ class Session(Stock):
         for cursor in self.cursors:
             cursor.departure = cursor.departure or Departure.EXPIRED
         self._ring.clear()
+
+    def _playout(self, listener: str, now: float) -> PlayoutEstimate | None:
+        """What is known of a listener who comes back, or comes once more.
+
+        Of several connections that had come as far, each tells how much was played at least.
+        """
+        paces = [cursor.pace for cursor in self.cursors if cursor.listener == listener]
+        left = self._playouts.of(listener)
+        known = [*paces, *([left] if left else [])]
+        return max(known, key=lambda pace: (pace.end, pace.position(now)), default=None)
 
     def _refuse_if_over(self, now: float) -> None:
         if self.check(now):
