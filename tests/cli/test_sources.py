@@ -6,17 +6,19 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tenuto.errors import RequestError
-from tenuto.sources import open_source
+from tenuto.sources import MediaFolder, open_source
 from tenuto.sources.kinds import KINDS
 from tenuto.sources.parameters import Real, Text, Whole
 from tests.conftest import StartServer
 from tests.support.fetch import DOORS, fetch_soon
+from tests.support.wavs import wav
 
 
 def run(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -135,19 +137,21 @@ async def test_a_server_tells_what_it_has(
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.parameters], ids=lambda k: k.name)
-async def test_what_the_table_says_is_what_is_taken(kind: Any) -> None:
+async def test_what_the_table_says_is_what_is_taken(kind: Any, tmp_path: Path) -> None:
     """One below and one above each range are refused with the range of the table."""
     needed = {p.name: "x" for p in kind.parameters if isinstance(p, Text) and p.required}
     base = {**needed, "source": kind.name}
+    (tmp_path / "x").write_bytes(wav())
+    taken = partial(open_source, media=MediaFolder(tmp_path), allow_test_sources=True)
     for parameter in kind.parameters:
         if not isinstance(parameter, Real):
             continue
         over = f"{parameter.high + 1:.0f}"
         for value in (over, "-1", "", "x"):
             with pytest.raises(RequestError, match=f"^{parameter.name}=") as refusal:
-                await open_source({**base, parameter.name: value}, allow_test_sources=True)
+                await taken({**base, parameter.name: value})
             assert f"{parameter.low:.10g} to " in refusal.value.remedy
         if isinstance(parameter, Whole):
             half = f"{parameter.low:.0f}.5"
             with pytest.raises(RequestError, match="no whole number"):
-                await open_source({**base, parameter.name: half}, allow_test_sources=True)
+                await taken({**base, parameter.name: half})

@@ -50,8 +50,8 @@ def test_a_round_trip_of_800_ms_still_carries_real_time(dev_pair: DevPair) -> No
             session.append(Piece(bytes(size), audio.samples_per_frame))
         # What the QUIC door allows to be under way: lead, two round trips and 200 ms.
         wanted = round(audio.bytes_per_second * (LEAD + 2 * rtt + 0.2))
-        limit = min(max(wanted, limits.least_unacknowledged), limits.most_unacknowledged)
-        room = limit - server.held(STREAM)
+        room = min(wanted, limits.most_unacknowledged) - server.held(STREAM)
+        room = min(room, limits.most_unsent - server.unsent(STREAM))
         if room >= size:
             for frame in session.take(cursor, now, room // size):
                 server.send_stream_data(STREAM, frame.payload)

@@ -38,6 +38,7 @@ async def test_our_client_learns_at_once_that_its_server_was_started_anew(
         transport="quic",
         params={"tone": "440", "seconds": "60", "lead": "0.2"},
         trust=Trust(cafile=ca_file),
+        resume=None,
     )
     heard = 0
     began = 0.0
