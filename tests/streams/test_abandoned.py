@@ -27,7 +27,7 @@ LIMITS = SessionLimits(retention=0.5)
 MOMENTS = {
     "before the first byte": ("first_delay=600", 0.3),
     "while the source sleeps": ("delay=5", 0.3),
-    "in mid-frame": ("run_size=111&delay=0.003&lead=max", 0.4),
+    "in mid-frame": ("run=111&delay=0.003&lead=max", 0.4),
     "10 ms before the end": ("frames=25&delay=0.02&lead=0.1", 0.49),
 }
 """What is asked for, and after how many seconds its listener is gone."""
@@ -51,8 +51,13 @@ def handles() -> int:
 
 
 @asynccontextmanager
-async def nothing_left(server: Server, ca: Path, *, patience: float) -> AsyncIterator[None]:
-    """Producers, sessions, listeners, tasks and file handles are afterwards what they were."""
+async def nothing_left(
+    server: Server, ca: Path, *, sources: int, patience: float
+) -> AsyncIterator[None]:
+    """Producers, sessions, listeners, tasks and file handles are afterwards what they were.
+
+    And so many sources were at work in between.
+    """
 
     def figures() -> tuple[int, ...]:
         host = server.host
@@ -61,9 +66,10 @@ async def nothing_left(server: Server, ca: Path, *, patience: float) -> AsyncIte
     # What is opened once and for all is open by now.
     drop(await asyncio.to_thread(open_tls, server.port, ca, "/healthz"), abort=False)
     await asyncio.sleep(0.3)
-    tasks, files = len(asyncio.all_tasks()), handles()
+    tasks, files, started = len(asyncio.all_tasks()), handles(), COUNTERS.started
     assert figures() == (0, 0, 0, 0)
     yield
+    assert COUNTERS.started - started == sources
     for _ in range(round(patience / 0.05)):
         if not any(figures()) and len(asyncio.all_tasks()) <= tasks and handles() <= files:
             break
@@ -115,7 +121,7 @@ async def test_fifty_tcp_listeners_vanish(
         await asyncio.sleep(after)
         drop(connection, abort=way == "RST")
 
-    async with nothing_left(server, ca_file, patience=5):
+    async with nothing_left(server, ca_file, sources=TIMES, patience=5):
         if way == "kill -9":
             await killed(server.port, ca_file, path, after)
         else:
@@ -135,6 +141,6 @@ async def test_fifty_quic_listeners_vanish_at_each_moment(
         stop = after if way == "STOP_SENDING" else None
         await rude.run(after + 0.3, stop_sending_after=stop)
 
-    async with nothing_left(server, ca_file, patience=15):
+    async with nothing_left(server, ca_file, sources=4 * TIMES, patience=15):
         moments = [moment for _ in range(TIMES) for moment in MOMENTS.values()]
         await asyncio.gather(*(one(number, *each) for number, each in enumerate(moments)))
