@@ -11,6 +11,7 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -166,7 +167,8 @@ class NeverReads:
             )
             if http is not None and due and not stopped:
                 stopped = True
-                self.quic.stop_stream(0, 0x10C)
+                with suppress(ValueError):  # it has just ended
+                    self.quic.stop_stream(0, 0x10C)
         self._transmit(time.monotonic())
         self._socket.close()
 

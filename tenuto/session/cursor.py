@@ -102,7 +102,7 @@ class Cursor:
 
     def playing(self, now: float) -> bool:
         """Has this listener, as far as we can tell, still something to play?"""
-        return self.pace.position(now) < self.next and not self.silent(now)
+        return self.pace.playing(now) and not self.silent(now)
 
     def cherished(self, now: float) -> bool:
         """Is its next frame kept for it: because it still plays, or has just come?"""

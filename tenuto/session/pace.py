@@ -12,19 +12,21 @@ class PlayoutEstimate:
 
     When it has been sent nothing more for longer than its buffer lasts, it stands still and
     goes on with the next frame: so a source's pause is never made good by a burst beyond
-    the declared lead. What the listener says of itself is better than any estimate.
+    the declared lead. What the listener says of itself is better than any estimate, but
+    does not make what it was sent last any longer.
     """
 
-    __slots__ = ("_anchor", "_anchor_time", "_sent")
+    __slots__ = ("_anchor", "_anchor_time", "_lasts_until", "_sent")
 
     def __init__(self, start: int, now: float) -> None:
         self._anchor = self._sent = start
-        self._anchor_time = now
+        self._anchor_time = self._lasts_until = now
 
     def sent(self, until: int, now: float) -> None:
         """All frames below `until` have now been sent."""
         if self.position(now) >= self._sent:
             self._anchor, self._anchor_time = self._sent, now
+        self._lasts_until = max(self._lasts_until, now) + (until - self._sent) * FRAME_DURATION
         self._sent = until
 
     @property
@@ -42,7 +44,15 @@ class PlayoutEstimate:
         if self._anchor <= start <= self._sent:
             # It still plays what came before the cut; a lead anew would come on top of that.
             estimate._anchor, estimate._anchor_time = self._anchor, self._anchor_time
+            estimate._lasts_until = self._lasts_until - (self._sent - start) * FRAME_DURATION
         return estimate
+
+    def playing(self, now: float) -> bool:
+        """Is something of what was sent left to play in real time?
+
+        A listener may say for ever that it stands still; others do not wait for it so long.
+        """
+        return now < self._lasts_until and self.position(now) < self._sent
 
     def position(self, now: float) -> float:
         """The frame now being played; never beyond what was sent."""

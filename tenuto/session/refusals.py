@@ -65,7 +65,8 @@ def check_start(start: int | None, stock: Stock, *, live: bool) -> None:
             ErrorCode.TOO_OLD,
             f"frame {start} is no longer held",
             remedy=f"go on from frame {stock.first}",
-            detail={**_held(stock), **_offset(stock, stock.first)},
+            # Whoever speaks the text again from there leaves out no word that was not heard.
+            detail={**_held(stock), **_offset(stock, start)},
         )
     if start > stock.end:
         raise RequestError(

@@ -39,6 +39,11 @@ class Ring:
     def capacity(self) -> int:
         return self._capacity
 
+    @property
+    def full(self) -> bool:
+        """Will the next frame push out the oldest?"""
+        return len(self._payloads) >= self._capacity
+
     def append(self, frame: Frame) -> None:
         """Add the frame whose sequence is `end`; `ValueError` for any other."""
         if frame.sequence != self.end:

@@ -92,13 +92,15 @@ class Session(Stock):
         Filling stops 400 ms beyond the frontier and starts again at 200 ms (by default), so
         a source works in runs instead of being woken for every frame. A live one never stops.
         """
-        if self.done or self.waiting:
+        if self.finished or self.waiting or self.failure is not None:
             return False
+        # Asked once a frame: what costs a call is asked once.
+        state = self._life.state
         if self.live:
-            return True
-        if self.state not in (State.NEW, State.PLAYING):
+            return state is not State.EXPIRED
+        if state is not State.PLAYING and state is not State.NEW:
             return False
-        ahead = self.end - self._frontier.at(now)
+        ahead = self._ring.end - self._frontier.at(now)
         if ahead >= self._high:
             self._filling = False
         elif ahead <= self._low:
@@ -112,7 +114,7 @@ class Session(Stock):
         """
         if self.done:
             raise ValueError(f"session {self.id}: produced after its end")
-        if not self.live and self.end - self._frontier.value > self._high:
+        if not self.live and self._ring.end - self._frontier.value > self._high:
             raise ValueError(f"session {self.id}: produced beyond its high watermark")
         return self._store(piece)
 
@@ -230,7 +232,7 @@ class Session(Stock):
             return []
         if self._left_behind(cursor) and not self._catch_up(cursor, now):
             return []
-        count = min(most, cursor.due(now, self.end))
+        count = min(most, cursor.due(now, self._ring.end))
         if count <= 0:
             return []
         frames = self._ring.read(cursor.next, count)
@@ -357,9 +359,11 @@ class Session(Stock):
         before it is that far behind, and so holds nobody up. One that has just come holds
         production for PATIENCE, and the next one only after a whole high watermark more.
         """
-        if len(self._ring) < self._ring.capacity:
+        ring = self._ring
+        if not ring.full:
             return False
-        return any(
-            cursor.departure is None and cursor.next == self._ring.first and cursor.cherished(now)
-            for cursor in self.cursors
-        )
+        first = ring.first
+        for cursor in self.cursors:
+            if cursor.next == first and cursor.departure is None and cursor.cherished(now):
+                return True
+        return False

@@ -83,7 +83,8 @@ class Stock:
         """Number a piece."""
         frame = Frame(self._ring.end, piece.payload, piece.samples, piece.marks)
         self._ring.append(frame)
-        self._formats.forget(self._ring.first)
+        if len(self._formats) > 1:
+            self._formats.forget(self._ring.first)
         if piece.marks:
             self._marks.add(frame.sequence, piece.marks)
         self.samples += piece.samples

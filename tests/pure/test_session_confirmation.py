@@ -285,6 +285,21 @@ class TestProgress:
         assert cursor.pace.position(0.0) == 100
         one.progress("nobody", 7, 0.0)
 
+    @pytest.mark.parametrize("slowness", [0.0, 0.02, 0.5])
+    def test_one_that_says_it_stands_still_holds_nobody_up(self, slowness: float) -> None:
+        one = session()
+        slow, healthy = one.attach("a", 0.0), one.attach("b", 0.0, lead=0.5)
+        for tick in range(3000):
+            now = tick * TICK
+            if tick % 5 == 0:
+                one.progress("a", int(tick * slowness), now)
+            for each in (slow, healthy):
+                produce(one, now)
+                take(one, each, now)
+                one.confirm(each, each.next, now)
+            assert tick < 5 or healthy.next >= tick + 24
+        assert slow.departure is Departure.FELL_BEHIND
+
     def test_keeps_a_session_that_waits_for_a_resume_but_only_once_a_second(self) -> None:
         one = session()
         one.progress("a", 0, 20.0)

@@ -312,9 +312,11 @@ class TestText:
         assert one.text_offset(7) == 7
         assert one.text_offset(56) == 7
         assert one.text_offset(57) == 57
-        error = refusal(one, start=6)
-        assert error.code is ErrorCode.TOO_OLD
-        assert error.detail["text_offset"] == one.text_offset(one.first)
+        for start in (6, 57, 1000):
+            error = refusal(one, start=start)
+            assert error.code is ErrorCode.TOO_OLD
+            # Where the listener was, not where the window now begins: what lies between is lost.
+            assert error.detail.get("text_offset") == one.text_offset(start)
         one.close(0.0)
         assert refusal(one).detail == {"last": one.end - 1, "text_offset": 1957}
 

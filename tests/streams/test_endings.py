@@ -82,7 +82,7 @@ async def test_many_short_streams_at_once_all_end_clean(
 ) -> None:
     server = await start_server()
     url = f"https://localhost:{server.port}{counting(frames=7, lead='max')}"
-    gate = asyncio.Semaphore(25)
+    gate = asyncio.Semaphore(50)
 
     async def one() -> int:
         async with gate:
@@ -90,7 +90,7 @@ async def test_many_short_streams_at_once_all_end_clean(
             assert end is None
             return len(frames)
 
-    assert await asyncio.gather(*(one() for _ in range(150))) == [7] * 150
+    assert await asyncio.gather(*(one() for _ in range(500))) == [7] * 500
     await asyncio.sleep(0.1)
     assert server.host.listeners == 0
 

@@ -1,4 +1,4 @@
-"""The client beside a real server that is killed and comes back on the same port."""
+"""Going on in the source or the text where the session, or its window, is gone."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -17,6 +18,9 @@ from bench.process import ServerProcess
 from tenuto.client import Interrupted, Restarted, Resumed, RetryPolicy, Trust, open_stream
 from tenuto.sources.counting import numbered_run
 from tenuto.tls import DevCertificates
+from tenuto.wire import Mark, RecordDecoder
+from tests.conftest import StartServer
+from tests.support.fetch import DOORS, Answer, fetch_soon
 
 POLICY = RetryPolicy(base=0.05, cap=0.5, patience=20)
 
@@ -113,3 +117,44 @@ async def test_after_kill_9_the_clause_is_spoken_again(folder: Path, port: int) 
     assert restarted.text_offset
     assert 0 < restarted.text_offset < len(text)
     assert stream.gaps == 0
+
+
+@pytest.mark.parametrize("door", DOORS)
+async def test_who_comes_too_late_has_the_rest_spoken_from_where_it_was(
+    door: str, start_server: StartServer, ca_file: Path
+) -> None:
+    pytest.importorskip("espeakng_loader")
+    server = await start_server()
+    text = " ".join(f"Number {number} is said here, and then comes another." for number in range(9))
+
+    async def ask(path: str, **query: str | int) -> Answer:
+        headers = ("Accept: application/vnd.tenuto.records",)
+        target = f"{path}?{urlencode(query)}"
+        return await fetch_soon(door, server.port, target, ca=ca_file, headers=headers)
+
+    def marks(answer: Answer) -> list[Mark]:
+        assert (answer.status, answer.result) == (200, 0)
+        records = RecordDecoder().feed(answer.body)
+        return [record for record in records if isinstance(record, Mark)]
+
+    whole = await ask("/v1/speak", text=text, lead="max")
+    session, words = whole.headers["tenuto-session"], marks(whole)
+    come = 150
+    late = await ask(f"/v1/sessions/{session}/audio", **{"from": come})
+    assert (late.status, late.json["code"]) == (410, "too-old")
+    assert late.json["first"] > come + 200
+    rest = marks(
+        await ask(
+            "/v1/speak",
+            text=text,
+            lead="max",
+            offset=late.json["text_offset"],
+            **{"from": come},
+        )
+    )
+    heard = [mark.text_offset for mark in words if mark.sequence < come]
+    assert late.json["text_offset"] == heard[-1]
+    spoken = [mark.text_offset for mark in rest]
+    assert spoken == sorted(spoken)
+    assert rest[0].sequence == come
+    assert {*heard, *spoken} == {mark.text_offset for mark in words}

@@ -85,7 +85,7 @@ def test_a_listener_that_fell_out_is_told_what_is_left_and_what_is_said_there() 
         assert (told["code"], told["first"]) == ("too-slow", session.first)
         with pytest.raises(RequestError) as caught:
             host.attach(session, "slow", start=slow.next, epoch=0)
-        assert caught.value.detail["text_offset"] == session.first // 10
+        assert caught.value.detail["text_offset"] == slow.next // 10
         await host.close()
 
     run_in_virtual_time(main())
