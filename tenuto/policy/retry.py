@@ -24,7 +24,7 @@ class RetryPolicy:
     """Seconds from an interruption to the last attempt."""
     stable: float = 10.0
     """Seconds of audio after which the next interruption counts from 0 again."""
-    forgiving: float = 0.5
+    forgiving: float = 0.25
     """Seconds of audio that make one attempt forgotten, before that."""
     spread: float = 1.0
     """Seconds over which those come back, at least, who were cut off together; later twice."""
