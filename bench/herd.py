@@ -83,10 +83,13 @@ def stampede(scenario: Scenario, seed: int, *, clients: int = CLIENTS) -> Herd:
     retries = [Retries(policy) for _ in range(clients)]
     queue: list[tuple[float, int]] = []
     given_up = 0
+    unheard = max(0.0, scenario.buffered - 0.5)
 
-    def again(client: int, now: float, retry_after: float, unheard: float) -> None:
+    def again(client: int, now: float, retry_after: float, *, many: bool) -> None:
         nonlocal given_up
-        wait = retries[client].next_wait(now, draw(), retry_after=retry_after, unheard=unheard)
+        wait = retries[client].next_wait(
+            now, draw(), retry_after=retry_after, many=many, unheard=unheard
+        )
         if wait is None:
             given_up += 1
         else:
@@ -95,8 +98,7 @@ def stampede(scenario: Scenario, seed: int, *, clients: int = CLIENTS) -> Herd:
     for client in range(clients):
         retries[client].interrupted(0.0)
         hint = 1.0 + client / _RATE if scenario.hinted else 0.0
-        unheard = 0.0 if scenario.hinted else max(0.0, scenario.buffered - 0.5)
-        again(client, 0.0, hint, unheard)
+        again(client, 0.0, hint, many=not scenario.hinted)
     times: list[float] = []
     admitted: list[float] = []
     while queue:
@@ -108,7 +110,9 @@ def stampede(scenario: Scenario, seed: int, *, clients: int = CLIENTS) -> Herd:
             if refused is None:
                 admitted.append(now)
                 continue
-        again(client, now + _LATENCY, 0.0 if refused is None else refused.wait, 0.0)
+        # A port that refuses is gone for all; a refusal by the server has a time for each.
+        hint = 0.0 if refused is None else refused.wait
+        again(client, now + _LATENCY, hint, many=refused is None)
     bins = [0] * max(round(_LONG / _BIN), int(max(times) / _BIN) + 1)
     for at in times:
         bins[int(at / _BIN)] += 1

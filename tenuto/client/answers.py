@@ -50,14 +50,14 @@ class Loss:
 
 
 # Other endings that the server tells of are of the source, of the session or of our own making:
-# the next leg would meet the same.
+# the next leg would meet the same. A session that ends while it is listened to was closed, or has
+# reached its age: whoever closed it wants silence, and no new session.
 _PASSING = frozenset(
     {
         ErrorCode.INTERNAL,
         ErrorCode.AT_CAPACITY,
         ErrorCode.DRAINING,
         ErrorCode.TOO_SLOW,
-        ErrorCode.EXPIRED_SESSION,
         ErrorCode.REQUEST_TIMEOUT,
     }
 )
@@ -86,12 +86,17 @@ def after_refusal(error: RequestError, *, source_known: bool) -> Step:
             return Step.ANEW if source_known else Step.ONWARD
         case ErrorCode.OLD_EPOCH:
             return Step.ONWARD
+        case ErrorCode.EXPIRED_SESSION if error.detail.get("closed") is True:
+            return Step.OVER
         case ErrorCode.UNKNOWN_SESSION | ErrorCode.EXPIRED_SESSION:
             return gone
         case ErrorCode.WRONG_NODE:
             return Step.ELSEWHERE if "url" in error.detail else gone
         case _:
             pass
+    if error.code is ErrorCode.UNKNOWN_ROUTE:
+        # Every server of ours knows the route: this is a proxy that has lost its own, for now.
+        return Step.AGAIN
     if error.code in _LASTING:
         return Step.OVER
     status = error.detail.get("status", error.code.status)

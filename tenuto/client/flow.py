@@ -11,7 +11,7 @@ from dataclasses import replace
 from tenuto.client.answers import Loss, after_loss, retry_after, strikes_many
 from tenuto.client.asking import Asking, Place
 from tenuto.client.dialing import AnyLeg, Dialed
-from tenuto.client.errors import ConnectError, Failure, LegError, StreamCut
+from tenuto.client.errors import ConnectError, Failure, FailureKind, LegError, StreamCut
 from tenuto.client.events import (
     Cut,
     EpochBegun,
@@ -36,6 +36,9 @@ __all__ = ["Flow"]
 
 _KEPT = 0.5
 """Seconds of what is still to be heard that no first attempt waits for."""
+
+_MOVE_WITHIN = 1.0
+"""Seconds for a leg that is opened beside one that was lost meanwhile; then it is retried."""
 
 
 class Flow:
@@ -86,6 +89,9 @@ class Flow:
         """Since when there has been no audio."""
         self._handshaken = started
         self._moving: asyncio.Future[None] | None = None
+        self._beside: asyncio.Task[tuple[Way, bytes]] | None = None
+        self._hurried = False
+        """The leg beside was given up, for there is no other one any more."""
         asking.answered(dialed.response.headers)
 
     @property
@@ -123,7 +129,7 @@ class Flow:
         if self._lost is None:
             await self._read()
         elif self._moving is not None:
-            await asyncio.wait([self._moving])
+            await self._outlast(self._moving)
         elif self._lost_at is None:
             # The leg went while another was opened in its place, which has failed. That one may
             # have superseded it.
@@ -136,40 +142,56 @@ class Flow:
         """Go on over another leg: opened beside the present one, which ends at its first frame.
 
         Raises `ConnectError`, `RequestError` and `RemoteProtocolError`, and then nothing has
-        changed. While the stream is interrupted, it says where the next attempt goes.
+        changed. While the stream is interrupted, it says where the next attempt goes, once.
         """
         while self._moving is not None:
             await asyncio.wait([self._moving])
         if self._lost is not None:
-            self._resumer.transport = transport
+            self._resumer.wish = transport
         if self._lost is not None or self.over:
             return
         began = self._loop.time()
         moving = self._moving = self._loop.create_future()
+        beside = self._beside = asyncio.ensure_future(self._open_beside(transport))
         way: Way | None = None
         try:
-            way = await self._resumer.attempt(self._place(), transport)
-            leg = way.dialed.leg
-            head = await first_of(leg, paused=self.paused, deadline=self._deadline)
+            found, head = await beside
             first_frame = self._loop.time() - began
             if not self.over:
+                way = found
                 self._adopt(way)
-                way = None
                 handshake = self._handshaken - began
-                self._events.add(Moved(leg.transport, leg.peer, handshake, first_frame))
+                self._events.add(Moved(self.leg.transport, self.leg.peer, handshake, first_frame))
                 self._digest(head)
+        except asyncio.CancelledError:
+            if not self._hurried:
+                raise
+            raise _stays(transport, FailureKind.TIMEOUT, "its own leg was lost meanwhile") from None
         except LegError as failed:
-            failure = Failure(transport, failed.kind, failed.reason)
-            raise ConnectError(
-                f"the stream stays where it is: {failed.reason}",
-                remedy="move it again later",
-                failures=(failure,),
-            ) from None
+            raise _stays(transport, failed.kind, failed.reason) from None
         finally:
-            if way is not None:
-                way.dialed.leg.abort()
-            self._moving = None
+            if way is None:
+                _let_go(beside)
+            self._moving = self._beside = None
+            self._hurried = False
             moving.set_result(None)
+
+    async def _open_beside(self, transport: Transport) -> tuple[Way, bytes]:
+        # Another session, or a later frame, would cost what the present leg still brings.
+        way = await self._resumer.attempt(self._place(), transport, exactly=True)
+        leg = way.dialed.leg
+        try:
+            return way, await first_of(leg, paused=self.paused, deadline=self._deadline)
+        except BaseException:
+            leg.abort()
+            raise
+
+    async def _outlast(self, moving: asyncio.Future[None]) -> None:
+        """The leg is lost, and the one that was to follow it may never come."""
+        done, _ = await asyncio.wait([moving], timeout=_MOVE_WITHIN)
+        if not done and self._beside is not None:
+            self._hurried = self._beside.cancel()
+            await asyncio.wait([moving])
 
     async def aclose(self) -> None:
         self.closed = True
@@ -326,6 +348,20 @@ class Flow:
         sequence, at = self._heard
         ahead = (self.reception.next_sequence - sequence - 1) * FRAME_DURATION
         return max(0.0, ahead - (self._loop.time() - at) - _KEPT)
+
+
+def _stays(transport: Transport, kind: FailureKind, reason: str) -> ConnectError:
+    return ConnectError(
+        f"the stream stays where it is: {reason}",
+        remedy="move it again later",
+        failures=(Failure(transport, kind, reason),),
+    )
+
+
+def _let_go(beside: asyncio.Task[tuple[Way, bytes]]) -> None:
+    beside.cancel()
+    if beside.done() and not beside.cancelled() and beside.exception() is None:
+        beside.result()[0].dialed.leg.abort()
 
 
 def _sequence(frame: Frame) -> int:

@@ -6,12 +6,19 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from tenuto.client.answers import Loss, Step, after_failure, after_refusal, retry_after
+from tenuto.client.answers import (
+    Loss,
+    Step,
+    after_failure,
+    after_refusal,
+    retry_after,
+    strikes_many,
+)
 from tenuto.client.asking import Anew, Asking, Place
 from tenuto.client.dialing import Dialed, Dialer
 from tenuto.client.errors import ConnectError
 from tenuto.client.events import EventLog, Retrying
-from tenuto.client.exchange import TransportChoice
+from tenuto.client.exchange import Transport, TransportChoice
 from tenuto.client.target import Target
 from tenuto.errors import ErrorCode, RequestError, TenutoError
 from tenuto.policy import Retries, RetryPolicy
@@ -53,7 +60,9 @@ class Resumer:
         log: EventLog,
         draw: Callable[[], float],
     ) -> None:
-        self.transport: TransportChoice = transport
+        self.wish: Transport | None = None
+        """What the next attempt is made over, once."""
+        self._transport: TransportChoice = transport
         self._dialer = dialer
         self._asking = asking
         self._retries = Retries(policy)
@@ -85,11 +94,12 @@ class Resumer:
         while True:
             await self._wait(unheard)
             self._attempts += 1
+            transport, self.wish = self.wish or self._transport, None
             try:
-                return await self.attempt(place, self.transport)
+                return await self.attempt(place, transport)
             except ConnectError as error:
-                # Of a failure to connect too, many may have been struck; but no more is unheard.
-                self._last = replace(self._last, reason=error.message, retry_after=0.0)
+                many = any(strikes_many(failure.kind) for failure in error.failures)
+                self._last = replace(self._last, reason=error.message, retry_after=0.0, many=many)
                 if after_failure(error) is Step.OVER:
                     raise _gave_up(error) from None
             except RequestError as refusal:
@@ -98,8 +108,13 @@ class Resumer:
                 wait = retry_after(refusal.detail)
                 self._last = Loss(refusal.message, refusal.code, refusal.remedy, wait)
 
-    async def attempt(self, place: Place, transport: TransportChoice) -> Way:
-        """Once, wherever the answers lead; raises `ConnectError` and `RequestError`."""
+    async def attempt(
+        self, place: Place, transport: TransportChoice, *, exactly: bool = False
+    ) -> Way:
+        """Once, wherever the answers lead; raises `ConnectError` and `RequestError`.
+
+        `exactly`: from this place on and in this session, or not at all.
+        """
         asking, anew = self._asking, None
         for _ in range(_DETOURS):
             if place.session is None or anew is not None:
@@ -109,7 +124,11 @@ class Resumer:
             try:
                 dialed = await self._dialer.dial(asking.target, request, transport)
             except RequestError as refusal:
+                if exactly and refusal.code is not ErrorCode.WRONG_NODE:
+                    raise
                 place, wanted = self._detour(place, refusal, anew)
+                if exactly and wanted:
+                    raise
                 if wanted:
                     anew = asking.anew(place)
                 continue
@@ -146,7 +165,8 @@ class Resumer:
                 now,
                 self._draw(),
                 retry_after=last.retry_after,
-                unheard=unheard if last.many else 0.0,
+                many=last.many,
+                unheard=unheard,
             )
             if wait is None:
                 spent = self._retries.policy.patience

@@ -155,7 +155,7 @@ class Stream(AsyncIterator[Frame]):
         """Go on over `transport`; the present leg ends when the new one has its first frame.
 
         Returns then. Raises `ConnectError` or `RequestError` where the new one comes to nothing:
-        the stream stays where it is. While it is interrupted, this says what is tried next.
+        the stream stays where it is. While it is interrupted, this says what is tried next, once.
         """
         await self._flow.move(transport)
 

@@ -348,7 +348,7 @@ class SessionHost:
             return
         if entry.producer is not None:
             entry.producer.cancel()
-        self._tombstones.bury(session)
+        self._tombstones.bury(session, closed=how == "closed")
         frames = session.end - session.start
         self._on_event(SessionClosed(session.id, frames, entry.outcome(how)))
         for reader in list(entry.readers.values()):

@@ -24,10 +24,14 @@ class RetryPolicy:
     """Seconds from an interruption to the last attempt."""
     stable: float = 10.0
     """Seconds of audio after which the next interruption counts from 0 again."""
+    forgiving: float = 0.25
+    """Seconds of audio that make one attempt forgotten, before that."""
+    spread: float = 1.0
+    """Seconds over which those come back, at least, who were cut off together; later twice."""
     attempts: int | None = None
 
     def __post_init__(self) -> None:
-        times = (self.base, self.cap, self.patience, self.stable)
+        times = (self.base, self.cap, self.patience, self.stable, self.forgiving, self.spread)
         whole = self.attempts is None or self.attempts > 0
         if not (whole and all(math.isfinite(time) and time >= 0 for time in times)):
             raise OperatorError(
@@ -35,23 +39,28 @@ class RetryPolicy:
                 remedy="give times of 0 seconds or more, and at least one attempt",
             )
 
-    def window(self, attempt: int) -> float:
-        """The longest wait before attempt 0, 1, 2 ..., unless the server asks for more."""
-        # 2**n is a float only up to 1,023; the cap is reached long before.
-        return min(self.cap, self.base * 2.0 ** min(attempt, 64))
-
-    def wait(
-        self, attempt: int, draw: float, *, retry_after: float = 0.0, unheard: float = 0.0
+    def window(
+        self, attempt: int, *, first: bool = False, many: bool = False, unheard: float = 0.0
     ) -> float:
-        """Seconds to wait before this attempt; `draw` is random, of 0 to 1.
+        """The longest wait before attempt 0, 1, 2 ..., unless the server asks for more.
 
-        `retry_after` is a floor: the jitter comes on top, for it was told to many. The window
-        of the first attempt is at least `unheard`: so long nobody hears that it waits.
+        `many` were probably cut off in the same instant: they are spread. `unheard` is how long
+        nobody would hear that the `first` attempt of an interruption waits: where that is enough
+        for a spread, it is the spread, and nobody waits for longer.
         """
-        window = self.window(attempt)
-        if attempt == 0:
-            window = max(window, min(unheard, self.patience / 2))
-        return max(0.0, retry_after) + draw * window
+        # 2**n is a float only up to 1,023; the cap is reached long before.
+        window = self.base * 2.0 ** min(attempt, 64)
+        if first and unheard > self.spread:
+            window = unheard if many else min(window, unheard)
+        elif many:
+            window = max(window, self.spread if first else 2 * self.spread)
+        return min(self.cap, window)
+
+    def forgotten(self, attempts: int, flowed: float) -> int:
+        """How many attempts still count, of so many, after `flowed` seconds of audio."""
+        if flowed >= self.stable or attempts * self.forgiving <= flowed:
+            return 0
+        return attempts - int(flowed / self.forgiving)
 
 
 class Retries:
@@ -60,7 +69,8 @@ class Retries:
     def __init__(self, policy: RetryPolicy) -> None:
         self.policy = policy
         self.attempt = 0
-        """How many were made since the stream was last stable."""
+        """How many were made and are not forgotten: audio that flows makes them so."""
+        self._first = True
         self._give_up_at: float | None = None
         self._flowing_since: float | None = None
 
@@ -68,9 +78,9 @@ class Retries:
         """The audio has stopped. Told again before it flows, this is the same interruption."""
         if self._give_up_at is not None:
             return
-        since = self._flowing_since
-        if since is None or now - since >= self.policy.stable:
-            self.attempt = 0
+        if self._flowing_since is not None:
+            self.attempt = self.policy.forgotten(self.attempt, now - self._flowing_since)
+        self._first = True
         self._flowing_since = None
         self._give_up_at = now + self.policy.patience
 
@@ -81,14 +91,26 @@ class Retries:
             self._flowing_since = now
 
     def next_wait(
-        self, now: float, draw: float, *, retry_after: float = 0.0, unheard: float = 0.0
+        self,
+        now: float,
+        draw: float,
+        *,
+        retry_after: float = 0.0,
+        many: bool = False,
+        unheard: float = 0.0,
     ) -> float | None:
-        """Seconds until the next attempt, which counts as made; None once patience has ended."""
+        """Seconds until the next attempt, which counts as made; None once patience has ended.
+
+        `draw` is random, of 0 to 1. `retry_after` is a floor: the jitter comes on top, for it
+        was told to many. `many` and `unheard` are explained at `RetryPolicy.window`.
+        """
         policy = self.policy
         if policy.attempts is not None and self.attempt >= policy.attempts:
             return None
-        wait = policy.wait(self.attempt, draw, retry_after=retry_after, unheard=unheard)
+        window = policy.window(self.attempt, first=self._first, many=many, unheard=unheard)
+        wait = max(0.0, retry_after) + draw * window
         if self._give_up_at is None or now + wait > self._give_up_at:
             return None
         self.attempt += 1
+        self._first = False
         return wait

@@ -22,11 +22,13 @@ class Opener:
         self.resume: RetryPolicy | None = None
 
     @asynccontextmanager
-    async def __call__(self, script: Script) -> AsyncIterator[Stream]:
+    async def __call__(
+        self, script: Script, path: str = "/v1/speak?text=x"
+    ) -> AsyncIterator[Stream]:
         async with (
             serving(self._pair, script) as self.peer,
             open_stream(
-                self.peer.url(),
+                self.peer.url(path=path),
                 transport=self._transport,
                 trust=self._trust,
                 resume=self.resume,

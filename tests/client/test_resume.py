@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from tenuto.client import (
+    ConnectError,
     Cut,
     EpochBegun,
     GapSeen,
@@ -25,6 +27,7 @@ from tenuto.client import (
     Stream,
     StreamCut,
     Transport,
+    TransportFailed,
     Trust,
     open_stream,
 )
@@ -115,8 +118,6 @@ async def test_a_cut_stream_goes_on_with_nothing_missing_and_nothing_twice(
 async def test_every_leg_comes_from_a_new_port(
     going_on: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import socket
-
     ports: list[int] = []
     real = socket.socket.connect
 
@@ -190,7 +191,7 @@ async def test_retry_after_of_a_refusal_and_of_a_notice_are_floors(
     assert 0 <= waits[2] <= 0.04
 
 
-@pytest.mark.parametrize("code", ["superseded", "source-failed", "forbidden"])
+@pytest.mark.parametrize("code", ["superseded", "source-failed", "forbidden", "expired-session"])
 async def test_a_notice_that_no_other_leg_would_change_is_final(
     going_on: Opener, code: str
 ) -> None:
@@ -227,6 +228,38 @@ async def test_a_refusal_that_nothing_will_change_is_final(
                 [frame async for frame in stream]
             assert len(peer.asked) == 2
     assert caught.value.code.value == code
+
+
+async def test_a_session_that_was_closed_while_we_were_away_is_not_begun_again(
+    pair: Pair, trust: Trust
+) -> None:
+    async with (
+        serving(pair, Session(cuts=[5])) as peer,
+        open_stream(peer.url(), transport="tcp", trust=trust, resume=QUICK) as stream,
+    ):
+        peer.script = problem(410, code="expired-session", detail="closed", closed=True)
+        with pytest.raises(StreamCut, match="closed"):
+            [frame async for frame in stream]
+        assert len(peer.asked) == 2
+
+
+async def test_a_proxy_that_has_lost_its_server_is_asked_again(pair: Pair, trust: Trust) -> None:
+    script = Session(cuts=[5])
+    left = [404, 404, 502]
+
+    async def play(asked: Asked, out: Out) -> None:
+        if script.asked and left:
+            await out.head(left.pop(), "text/html")
+            await out.end()
+        else:
+            await script(asked, out)
+
+    async with (
+        serving(pair, play) as peer,
+        open_stream(peer.url(), transport="tcp", trust=trust, resume=QUICK) as stream,
+    ):
+        assert [frame async for frame in stream] == frames(50)
+    assert not left
 
 
 async def test_too_old_without_a_source_goes_on_at_the_first_frame_with_a_gap(
@@ -444,3 +477,77 @@ async def test_a_move_that_fails_changes_nothing(going_on: Opener) -> None:
         with pytest.raises(RequestError, match="x"):
             await stream.move("tcp")
         assert [frame async for frame in stream] == frames(100)
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [(410, "too-old"), (410, "old-epoch"), (410, "expired-session"), (404, "unknown-session"),
+     (421, "wrong-node")],
+)  # fmt: skip
+async def test_a_move_makes_no_new_session_and_leaves_nothing_out(
+    going_on: Opener, status: int, code: str
+) -> None:
+    """What another leg could not bring exactly, the present one still does."""
+    path = "/v1/speak?file=a.wav"
+    async with going_on(Paced(count=100), path) as stream:
+        answer = problem(status, code=code, detail="x", first=40, epoch=1, base=40)
+        going_on.peer.script = answer
+        for _ in range(3):
+            with pytest.raises(RequestError, match="x"):
+                await stream.move("tcp")
+        assert [frame async for frame in stream] == frames(100)
+        paths = {asked.path.partition("?")[0] for _, asked in going_on.peer.asked[1:]}
+        assert paths == {"/v1/sessions/s-1/audio"}
+    assert stream.gaps == 0
+
+
+async def test_a_leg_that_is_lost_does_not_wait_for_a_move_that_leads_nowhere(
+    pair: Pair, trust: Trust
+) -> None:
+    """UDP is swallowed: the move has ten seconds, the listener has not."""
+    async with (
+        serving(pair, Session(cuts=[5])) as peer,
+        open_stream(peer.url(), transport="tcp", trust=trust, resume=QUICK) as stream,
+    ):
+        got = [await anext(stream) for _ in range(5)]
+        peer.vanish()
+        await asyncio.sleep(0.05)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as hole:
+            hole.bind(("127.0.0.1", peer.port))
+            moving = asyncio.create_task(stream.move("quic"))
+            await asyncio.sleep(0.05)
+            async with asyncio.timeout(5):
+                got += [frame async for frame in stream]
+            with pytest.raises(ConnectError, match="lost meanwhile"):
+                await moving
+    assert got == frames(50)
+
+
+async def test_a_move_while_interrupted_is_a_wish_for_one_attempt(pair: Pair, trust: Trust) -> None:
+    """UDP refuses: what is tried after it is what was asked for at first."""
+    async with (
+        serving(pair, Session(cuts=[5])) as peer,
+        open_stream(peer.url(), transport="tcp", trust=trust, resume=QUICK) as stream,
+    ):
+        got = [await anext(stream) for _ in range(5)]
+        peer.vanish()
+        going_on = asyncio.create_task(anext(stream))
+        while not stream.interrupted:
+            await asyncio.sleep(0)
+        await stream.move("quic")
+        got += [await going_on] + [frame async for frame in stream]
+        failed = [event.failure for event in stream.events if isinstance(event, TransportFailed)]
+        assert [failure.transport for failure in failed] == ["quic"]
+    assert got == frames(50)
+
+
+async def test_a_move_that_is_cancelled_leaves_no_leg_behind(going_on: Opener) -> None:
+    async with going_on(Paced(count=100)) as stream:
+        for wait in (0.0, 0.001, 0.01, 0.05):
+            moving = asyncio.create_task(stream.move("tcp"))
+            await asyncio.sleep(wait)
+            moving.cancel()
+            with suppress(asyncio.CancelledError):
+                await moving
+        assert [frame async for frame in stream] == frames(100)
+    assert stream.gaps == 0

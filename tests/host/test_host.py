@@ -165,6 +165,17 @@ async def test_memory_for_audio_is_reserved_and_idle_sessions_give_it_back() -> 
     assert host.held == 0
 
 
+async def test_a_tombstone_tells_what_was_closed_from_what_has_expired() -> None:
+    host = SessionHost()
+    session = host.open(CountingSource(frames=0))
+    host.expire(session)
+    with pytest.raises(RequestError, match="was closed") as caught:
+        host.find(session.id)
+    assert caught.value.code is ErrorCode.EXPIRED_SESSION
+    assert caught.value.detail["closed"] is True
+    await host.close()
+
+
 async def test_tombstones_are_bounded() -> None:
     host = SessionHost(max_sessions=2)
     ids = []
