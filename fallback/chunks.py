@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from fallback.meter import Meter, Standing
 from fallback.watch import Watch
 from tenuto.errors import ErrorCode, RequestError, TenutoError
+from tenuto.media import FRAME_DURATION
 from tenuto.telemetry.events import Event
 from tenuto.telemetry.faults import describe_fault
 from tenuto.web import PLAN, Delivery, DeliveryState, Plan
@@ -46,6 +47,9 @@ MOST_UNSENT = 4 * 1024
 
 _UNWATCHED = 16 * 1024
 """Bytes that any kernel takes at once: until there may be so many, nobody needs to ask it."""
+
+_SETTLING = 1.0
+"""Seconds that the first frame of a short stream may take to arrive."""
 
 _LOOK_EVERY = 5
 """Ticks between looks at what has arrived, as long as there is little that has not."""
@@ -125,6 +129,18 @@ class ChunkSender:
                 await asyncio.sleep(0)
         return False
 
+    async def settle(self) -> None:
+        """Who comes back for the last frames has nothing but their arrival to end its older
+        connection with: that is waited for, though not for long.
+        """
+        plan, meter = self._plan, self._meter
+        cursor, end = plan.cursor, plan.host.now() + _SETTLING
+        while meter is not None and cursor.confirmed <= cursor.start < cursor.next:
+            if plan.host.now() >= end:
+                return
+            await asyncio.sleep(FRAME_DURATION)
+            self._learn(meter.read())
+
     def leave(self) -> None:
         """The client has gone: send nothing more, even where a cancellation went astray."""
         self._left = True
@@ -147,8 +163,8 @@ class ChunkSender:
             return MOST_FRAMES
         standing = meter.read()
         self._learn(standing)
-        if not standing.unacknowledged:
-            return MOST_FRAMES
+        if not standing.unacknowledged or self._plan.cursor.departure is not None:
+            return MOST_FRAMES  # After a departure that is but the reason.
         room = FIRST_FRAMES
         if not delivery.silent:
             room = int((most - standing.unacknowledged) // delivery.frame_size)
@@ -280,6 +296,7 @@ class ChunkDoor:
             with contextlib.suppress(OSError):  # of which TimeoutError is one
                 async with asyncio.timeout(self._deadline):
                     await send({"type": "http.response.body", "body": b"", "more_body": False})
+                await sender.settle()
 
 
 async def _disconnected(receive: Receive) -> None:

@@ -7,9 +7,9 @@ __all__ = ["FRAME_OVERHEAD", "MAX_CHUNK", "fitting"]
 FRAME_OVERHEAD = 5
 """Bytes of a FRAME record beside its payload, at most."""
 
-MAX_CHUNK = 16384 - 8
-"""Bytes of frames that wait for each other, and of one write to TCP: with the chunk's own framing
-one TLS record, so that no connection's buffers grow for two.
+MAX_CHUNK = 12288
+"""Bytes of frames that wait for each other, and of one write to TCP: one TLS record, for
+which a connection's buffers grow and stay as large.
 """
 
 _BESIDE = 512
