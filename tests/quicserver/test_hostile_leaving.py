@@ -173,8 +173,8 @@ async def test_packets_replayed_after_the_close(
                     gun.sendto(data, ("127.0.0.1", server.port))
                 await asyncio.sleep(0.02)
         assert server.host.listeners == 2
-        # An old Initial may begin a handshake, of which there may be but few.
-        assert server._quic.connections <= before + 1
+        # Once the close is forgotten each ID in an old Initial may begin one handshake, no more.
+        assert server._quic.connections <= before + 3
         assert server._quic.afterlife["resets_sent"] <= DoorLimits().resets_per_second * 2
         assert server._quic.tally.datagrams_sent - answered < 10 * len(recorded) + 300
     client.close()
