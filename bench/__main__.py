@@ -35,7 +35,7 @@ OF_FILES = {"doctor", "playout"}
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The exit status."""
+    """The exit status: 1 where the summary says that a limit was not met."""
     parser = argparse.ArgumentParser(
         prog="python -m bench",
         description="Measure, and print JSON lines; the last one is the summary.",
@@ -68,13 +68,15 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     timed = {"minutes": options.minutes} if options.minutes is not None else {}
     given = [options.files] if options.name in OF_FILES else []
+    missed = False
     try:
         for figures in import_module(f"bench.{options.name}").run(options.quick, *given, **timed):
             write(figures)
+            missed = missed or figures.get("met") is False
     except OperatorError as error:
         print(error, file=sys.stderr)
         return 2
-    return 0
+    return 1 if missed else 0
 
 
 def _listing() -> str:

@@ -138,6 +138,13 @@ class NeverReads:
 
     async def run(self, seconds: float, *, stop_sending_after: float | None = None) -> None:
         """Connect, ask, and hang on for so long; optionally send STOP_SENDING on the way."""
+        try:
+            await self._hang_on(seconds, stop_sending_after)
+            self._transmit(time.monotonic())
+        finally:
+            self._socket.close()
+
+    async def _hang_on(self, seconds: float, stop_sending_after: float | None) -> None:
         began = time.monotonic()
         self.quic.connect(self._server, now=began)
         http: Http3 | None = None
@@ -169,8 +176,6 @@ class NeverReads:
                 stopped = True
                 with suppress(ValueError):  # it has just ended
                     self.quic.stop_stream(0, 0x10C)
-        self._transmit(time.monotonic())
-        self._socket.close()
 
     def _ask(self) -> Http3:
         http = Http3(self.quic)

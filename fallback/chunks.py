@@ -13,7 +13,9 @@ from urllib.parse import unquote_to_bytes
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fallback.meter import Meter, Standing
+from fallback.watch import Watch
 from tenuto.errors import ErrorCode, RequestError, TenutoError
+from tenuto.media import FRAME_DURATION
 from tenuto.telemetry.events import Event
 from tenuto.telemetry.faults import describe_fault
 from tenuto.web import PLAN, Delivery, DeliveryState, Plan
@@ -35,14 +37,22 @@ METER = "tenuto.meter"
 FRAMES_PER_CHUNK = 5
 FIRST_FRAMES = 2
 
-MOST_UNACKNOWLEDGED = 2.0
-"""Seconds of audio, at the stream's rate, that a listener may not have acknowledged."""
+MOST_UNACKNOWLEDGED = 1.8
+"""Seconds of audio, at the stream's rate, that a listener may not have acknowledged: with a chunk
+on top less than 2 s are out of the session's reach.
+"""
 
-MOST_IN_PROCESS = 4 * 1024
-"""Bytes of it that may not even have reached the kernel when more is written."""
+MOST_UNSENT = 4 * 1024
+"""Bytes of it that may wait in the kernel, or even in this process, when more is written."""
+
+_UNWATCHED = 16 * 1024
+"""Bytes that any kernel takes at once: until there may be so many, nobody needs to ask it."""
+
+_SETTLING = 1.0
+"""Seconds that the first frame of a short stream may take to arrive."""
 
 _LOOK_EVERY = 5
-"""Ticks between looks at what has arrived while nothing is written."""
+"""Ticks between looks at what has arrived, as long as there is little that has not."""
 
 
 class ChunkSender:
@@ -66,18 +76,18 @@ class ChunkSender:
         self._moved_at = plan.host.now()
         self._blocked = False
         self._look_in = 0
+        self._writing_since: float | None = None
         self._wake = asyncio.Event()
         self._reason: TenutoError | None = None
         self._left = False
 
     def wake(self) -> None:
+        self._look_in -= 1
         if self._blocked or not self._delivery.waits():
             self._wake.set()
-        elif self._confirmations.waiting:
+        elif self._look_in < 0 and self._confirmations.waiting:
             # What is on its way may have arrived; the first frame's arrival is waited for.
-            self._look_in -= 1
-            if self._look_in < 0:
-                self._wake.set()
+            self._wake.set()
 
     def stop(self, reason: TenutoError) -> None:
         self._reason = reason
@@ -94,6 +104,14 @@ class ChunkSender:
             # The session is told at once how far away this listener is.
             rtt = self._meter.read().rtt
             plan.host.confirm(plan.session, plan.cursor, plan.cursor.next, rtt=rtt)
+        async with asyncio.timeout(None) as limit:
+            watch = self._watch(limit)
+            try:
+                return await self._send_all()
+            finally:
+                watch.stop()
+
+    async def _send_all(self) -> bool:
         while not self._left:
             self._wake.clear()
             room = self._room()
@@ -104,8 +122,24 @@ class ChunkSender:
             if self._delivery.state is not DeliveryState.OPEN:
                 return self._delivery.state is DeliveryState.COMPLETE
             if not data or self._delivery.waits():
-                await self._rest()
+                await self._wake.wait()
+            else:
+                # hypercorn's send neither raises nor yields once the client has gone: without
+                # this an unpaced stream would never let the loop see the disconnect.
+                await asyncio.sleep(0)
         return False
+
+    async def settle(self) -> None:
+        """Who comes back for the last frames has nothing but their arrival to end its older
+        connection with: that is waited for, though not for long.
+        """
+        plan, meter = self._plan, self._meter
+        cursor, end = plan.cursor, plan.host.now() + _SETTLING
+        while meter is not None and cursor.confirmed <= cursor.start < cursor.next:
+            if plan.host.now() >= end:
+                return
+            await asyncio.sleep(FRAME_DURATION)
+            self._learn(meter.read())
 
     def leave(self) -> None:
         """The client has gone: send nothing more, even where a cancellation went astray."""
@@ -124,18 +158,22 @@ class ChunkSender:
         meter, delivery = self._meter, self._delivery
         if meter is None:
             return MOST_FRAMES
+        most = MOST_UNACKNOWLEDGED * self._plan.session.audio.bytes_per_second
+        if self._look_in > 0 and meter.written - self._acknowledged < min(_UNWATCHED, most / 4):
+            return MOST_FRAMES
         standing = meter.read()
         self._learn(standing)
-        if not standing.unacknowledged:
-            return MOST_FRAMES
+        if not standing.unacknowledged or self._plan.cursor.departure is not None:
+            return MOST_FRAMES  # After a departure that is but the reason.
         room = FIRST_FRAMES
         if not delivery.silent:
-            most = MOST_UNACKNOWLEDGED * self._plan.session.audio.bytes_per_second
             room = int((most - standing.unacknowledged) // delivery.frame_size)
             if room < min(FRAMES_PER_CHUNK, delivery.fitting):
                 return 0
-        # The kernel takes no more than it can soon send: what does not fit stays in the ring.
-        return room if meter.in_process(standing) <= MOST_IN_PROCESS else 0
+        # What cannot leave soon stays in the ring: the kernel's memory is not free either.
+        if standing.unsent > MOST_UNSENT or meter.in_process(standing) > MOST_UNSENT:
+            return 0
+        return room
 
     def _learn(self, standing: Standing) -> None:
         """Tell the session what has arrived; give up a listener to whom nothing gets through."""
@@ -153,7 +191,7 @@ class ChunkSender:
 
     def _give_up(self, standing: Standing) -> None:
         assert self._meter is not None
-        if self._meter.in_process(standing) > MOST_IN_PROCESS:
+        if self._meter.in_process(standing) > MOST_UNSENT:
             raise TimeoutError
         if self._meter.settled():
             self._moved_at = self._plan.host.now()
@@ -165,22 +203,26 @@ class ChunkSender:
             remedy="resume on a better path",
         )
 
-    async def _rest(self) -> None:
-        # No tick wakes a reader whose session is over: one that waits for room looks again.
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self._deadline if self._blocked else None):
-                await self._wake.wait()
+    def _watch(self, limit: asyncio.Timeout) -> Watch:
+        """Once a deadline, instead of a timer for every write."""
+
+        def look(now: float) -> float:
+            since = self._writing_since
+            if since is not None and now >= since + self._deadline:
+                limit.reschedule(now)
+            # No tick wakes a reader whose session is over: one that waits for room looks again.
+            self._wake.set()
+            return (now if since is None else since) + self._deadline
+
+        return Watch(look, self._deadline)
 
     async def _write(self, data: bytes) -> None:
         plan, meter = self._plan, self._meter
-        message = {"type": "http.response.body", "body": data, "more_body": True}
-        async with asyncio.timeout(self._deadline):
-            await self._send(message)
+        self._writing_since = plan.host.now()
+        await self._send({"type": "http.response.body", "body": data, "more_body": True})
+        self._writing_since = None
         if meter is not None:
             self._confirmations.wrote(meter.written, plan.cursor.next)
-        # hypercorn's send neither raises nor yields once the client has gone: without this
-        # an unpaced stream would never let the loop see the disconnect.
-        await asyncio.sleep(0)
 
 
 class ChunkDoor:
@@ -254,6 +296,7 @@ class ChunkDoor:
             with contextlib.suppress(OSError):  # of which TimeoutError is one
                 async with asyncio.timeout(self._deadline):
                     await send({"type": "http.response.body", "body": b"", "more_body": False})
+                await sender.settle()
 
 
 async def _disconnected(receive: Receive) -> None:

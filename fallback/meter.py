@@ -7,12 +7,14 @@ import contextlib
 import socket
 import struct
 import sys
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["CountingWriter", "Meter", "Standing", "measures"]
 
-_TCP_INFO = struct.Struct("=68xI48xQ")
-"""Of `struct tcp_info`: tcpi_rtt in microseconds, tcpi_bytes_acked (RFC 4898)."""
+_TCP_INFO = struct.Struct("=68xI48xQ16xI")
+"""Of `struct tcp_info`: tcpi_rtt in microseconds, tcpi_bytes_acked (RFC 4898) and
+tcpi_notsent_bytes.
+"""
 
 _RECORD = 16384
 _RECORD_OVERHEAD = 22
@@ -24,13 +26,14 @@ def measures() -> bool:
     return sys.platform == "linux"
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(NamedTuple):
     """Bytes on the wire of one connection, counted from its first answer."""
 
     acknowledged: int
     unacknowledged: int
     """Wherever they are: in this process, in the kernel or on the way."""
+    unsent: int
+    """Those of them that wait in the kernel for the peer's window or the congestion's."""
     rtt: float
     """Seconds, smoothed."""
 
@@ -57,11 +60,11 @@ class Meter:
 
     def read(self) -> Standing:
         """Raises `OSError` once the connection is closed."""
-        total, rtt = self._read()
+        total, unsent, rtt = self._read()
         # What TLS sends of its own accord, such as a new key, is not counted.
         self._before = max(self._before, total - self.written)
         acknowledged = total - self._before
-        return Standing(acknowledged, self.written - acknowledged, rtt)
+        return Standing(acknowledged, self.written - acknowledged, unsent, rtt)
 
     def in_process(self, standing: Standing) -> int:
         """How much of what is not acknowledged has not even reached the kernel."""
@@ -76,10 +79,10 @@ class Meter:
         self._before = self._read()[0] - self.written
         return True
 
-    def _read(self) -> tuple[int, float]:
+    def _read(self) -> tuple[int, int, float]:
         info = self._connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO.size)
-        rtt, acknowledged = _TCP_INFO.unpack(info)
-        return acknowledged, rtt / 1e6
+        rtt, acknowledged, unsent = _TCP_INFO.unpack(info)
+        return acknowledged, unsent, rtt / 1e6
 
     def _queued(self) -> int:
         import fcntl  # not there on Windows

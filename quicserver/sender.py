@@ -95,7 +95,7 @@ class PlanSender:
         self.acknowledged(now)
         if self._farewell is not None:
             if self._peer.connection.held(self.stream_id) == 0:
-                self._reset()
+                self._said_farewell()
             return
         room = self._room(now)
         self.blocked = room <= 0
@@ -137,7 +137,7 @@ class PlanSender:
         ):
             self.abandon()
         elif state is DeliveryState.COMPLETE:
-            self.done.set_result(None)
+            self._complete()
         else:
             written = self._peer.connection.written(self.stream_id)
             self._confirmations.wrote(written, self._plan.cursor.next)
@@ -146,6 +146,8 @@ class PlanSender:
         """Bytes that may be written now; a stream that stands still too long is given up."""
         connection = self._peer.connection
         held = connection.held(self.stream_id)
+        if self._plan.cursor.departure is not None:
+            return 1  # All that is left to say is why, and whoever stands still is let go, too.
         if held == 0:
             self._moved_at = now
             return min(self._limit(), self._limits.most_unsent)
@@ -174,6 +176,28 @@ class PlanSender:
         seconds = ahead + 2 * self._peer.connection.smoothed_rtt + _MARGIN
         wanted = math.ceil(seconds / FRAME_DURATION) * self._delivery.frame_size
         return min(wanted, self._limits.most_unacknowledged)
+
+    def _complete(self) -> None:
+        """All is written. Who comes back for the last frames has nothing but their arrival to
+        end its older connection with: that is waited for, though not for long.
+        """
+        cursor = self._plan.cursor
+        if cursor.confirmed > cursor.start or cursor.next == cursor.start:
+            self.done.set_result(None)
+            return
+        self.blocked = True
+        loop = asyncio.get_running_loop()
+        self._farewell = loop.call_later(self._limits.farewell, self.abandon)
+
+    def _said_farewell(self) -> None:
+        """The listener has all that was written, the farewell included."""
+        if self._delivery.state is not DeliveryState.COMPLETE:
+            self._reset()
+            return
+        plan = self._plan
+        rtt = self._peer.connection.smoothed_rtt
+        plan.host.confirm(plan.session, plan.cursor, plan.cursor.next, rtt=rtt)
+        self.abandon()
 
     def _say_farewell(self, notice: bytes) -> None:
         """The NOTICE, and RESET_STREAM once it has arrived or after a second."""

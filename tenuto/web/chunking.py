@@ -7,8 +7,10 @@ __all__ = ["FRAME_OVERHEAD", "MAX_CHUNK", "fitting"]
 FRAME_OVERHEAD = 5
 """Bytes of a FRAME record beside its payload, at most."""
 
-MAX_CHUNK = 32768
-"""Bytes of frames that wait for each other, and of one write to TCP."""
+MAX_CHUNK = 12288
+"""Bytes of frames that wait for each other, and of one write to TCP: one TLS record, for
+which a connection's buffers grow and stay as large.
+"""
 
 _BESIDE = 512
 """Bytes left in a chunk for what goes with its frames: a header, GAP, MARK, END."""

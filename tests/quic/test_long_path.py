@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from aioquic.quic.events import QuicEvent, StreamDataReceived
 
 from netem.profile import Conditions
@@ -49,7 +51,7 @@ def test_a_round_trip_of_800_ms_still_carries_real_time(dev_pair: DevPair) -> No
         while session.wants_more(now):
             session.append(Piece(bytes(size), audio.samples_per_frame))
         # What the QUIC door allows to be under way: lead, two round trips and 200 ms.
-        wanted = round(audio.bytes_per_second * (LEAD + 2 * rtt + 0.2))
+        wanted = math.ceil((LEAD + 2 * rtt + 0.2) / 0.020) * size
         room = min(wanted, limits.most_unacknowledged) - server.held(STREAM)
         room = min(room, limits.most_unsent - server.unsent(STREAM))
         if room >= size:

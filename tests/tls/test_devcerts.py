@@ -403,3 +403,13 @@ def test_folder_that_cannot_be_made(tmp_path: Path, where: str) -> None:
         dev_in(tmp_path / where).ensure(NOW)
     assert caught.value.problem is CertificateProblem.UNWRITABLE
     assert str(caught.value).isprintable()
+
+
+def test_a_derived_key_follows_the_private_key_and_the_purpose(tmp_path: Path) -> None:
+    pair = DevCertificates(tmp_path / "one").ensure(NOW)
+    again = DevCertificates(tmp_path / "one").ensure(NOW)
+    other = DevCertificates(tmp_path / "two").ensure(NOW)
+    key = pair.current.derive_key(b"resets")
+    assert len(key) == 32
+    assert again.current.derive_key(b"resets") == key
+    assert len({key, pair.current.derive_key(b"others"), other.current.derive_key(b"resets")}) == 3
