@@ -65,8 +65,10 @@ def become_successor(estate: Estate) -> NoReturn:
     left: dict[str, object] = {"sockets": [each.fileno() for each in estate.sockets]}
     for each in estate.sockets:
         each.set_inheritable(True)
-    with contextlib.suppress(OSError, AttributeError):  # Elsewhere than on Linux they knock again.
-        left["knocks"] = _write_knocks(estate.knocks)
+    if estate.knocks:
+        # Elsewhere than on Linux they knock again.
+        with contextlib.suppress(OSError, AttributeError):
+            left["knocks"] = _write_knocks(estate.knocks)
     os.environ[_VARIABLE] = json.dumps(left)
     try:
         os.execv(sys.executable, _command())
