@@ -7,13 +7,14 @@ import base64
 import contextlib
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
 
 from aioquic.quic.configuration import QuicConfiguration
 
 from fallback import ChunkDoor, TcpLimits, TcpListener
+from quicserver.handover import Estate
 from quicserver.limits import DoorLimits
 from quicserver.listener import QuicListener
 from quicserver.sockets import BoundSockets, PortInUse, bind_all
@@ -74,14 +75,14 @@ class Server:
         settings: ServerSettings,
         *,
         on_event: Callable[[Event], None] = lambda event: None,
-        inherited: Sequence[socket.socket] = (),
+        inherited: Estate | None = None,
     ) -> None:
         self.settings = settings
         self.port = 0
         """The port really bound, for UDP and TCP alike."""
         self.addresses: list[str] = []
         self._on_event = on_event
-        self._inherited = list(inherited)
+        self._inherited = inherited or Estate()
         self._bound = BoundSockets()
         self._draining = False
         self._started = time.monotonic()
@@ -120,8 +121,11 @@ class Server:
         self._checking = asyncio.create_task(self._check_certificates())
         self._warming = asyncio.create_task(_warm_engine())
 
-    async def stop(self) -> None:
-        """Tell every listener, give them the grace, end the rest; ports are free afterwards."""
+    async def stop(self, estate: Estate | None = None) -> None:
+        """Tell every listener, give them the grace, end the rest; ports are free afterwards.
+
+        A successor goes on with the `estate`: who knocks meanwhile is put into it.
+        """
         if self._draining:
             return
         self._draining = True
@@ -139,6 +143,8 @@ class Server:
         grace = self.settings.grace
         await asyncio.gather(self._tcp.close(grace), self._drain_quic(began + grace))
         await self.host.close(_LAST_ORDERS)
+        if estate is not None and self._quic is not None:
+            estate.knocks = self._quic.knocks.waiting(self.host.now())
         self._on_event(ServerStopped(sessions, time.monotonic() - began))
 
     def abort(self) -> None:
@@ -183,7 +189,7 @@ class Server:
                     door=self._door_limits,
                     tcp=self._tcp_limits,
                     on_event=self._on_event,
-                    inherited=self._inherited,
+                    inherited=self._inherited.sockets,
                 )
             except PortInUse:
                 if time.monotonic() >= deadline:
@@ -230,6 +236,7 @@ class Server:
             on_event=self._on_event,
         )
         self._quic.listen(bound.udp)
+        self._quic.open_to(self._inherited.knocks)
         for each in bound.udp:
             granted = each.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
             self._opened("quic", each.getsockname(), granted)

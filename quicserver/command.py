@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-import socket
+import contextlib
+import os
 from pathlib import Path
 
 import click
 
 from quicserver.app import Server
 from quicserver.app import check as check_settings
-from quicserver.handover import become_successor, take_over
-from quicserver.platform import loop_factory, raise_descriptor_limit, spare_collector
+from quicserver.handover import Estate, become_successor, take_over
+from quicserver.lastresort import where_it_hangs
+from quicserver.platform import (
+    loop_factory,
+    raise_descriptor_limit,
+    return_freed_memory,
+    spare_collector,
+)
 from quicserver.running import run
 from tenuto.cli.paths import NamedPath
 from tenuto.daemons import DaemonExecutor
+from tenuto.errors import OperatorError
 from tenuto.policy import QuicShare
 from tenuto.settings import LOOPBACK, ServerSettings
 from tenuto.sources import STDIN_MODES, parse_stdin_format, shared_engine
+from tenuto.telemetry.events import EndForced
 from tenuto.telemetry.log import LogSink
 
 __all__ = ["serve"]
+
+_LAST_LINES = 0.05
+"""Seconds for the log of a process that is ended."""
 
 
 @click.command()
@@ -163,26 +175,40 @@ def serve(
         click.echo("it would start", err=True)
         return
     raise_descriptor_limit()
+    return_freed_memory()
     inherited = take_over()
     sink = LogSink("server", as_json=log == "json")
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            kept = runner.run(_serve(settings, sink, inherited))
+            estate = runner.run(_serve(settings, sink, inherited))
     finally:
         sink.close()
-    if kept is not None:
-        become_successor(kept)
+    if estate is not None:
+        become_successor(estate)
 
 
-async def _serve(
-    settings: ServerSettings, sink: LogSink, inherited: list[socket.socket]
-) -> list[socket.socket] | None:
-    """The sockets to go on with, or None where that was all."""
+async def _serve(settings: ServerSettings, sink: LogSink, inherited: Estate) -> Estate | None:
+    """What to go on with, or None where that was all."""
     # The runner joins the default executor, and what a library calls there may hang.
     asyncio.get_running_loop().set_default_executor(DaemonExecutor())
     server = Server(settings, on_event=sink, inherited=inherited)
     spare_collector()
     try:
-        return await run(server, on_event=sink, successor=bool(inherited))
+        return await run(
+            server,
+            on_event=sink,
+            end=lambda estate: _end(sink, estate),
+            successor=bool(inherited.sockets),
+        )
     finally:
         shared_engine().close()
+
+
+def _end(sink: LogSink, estate: Estate | None) -> None:
+    """What was promised of the end, whatever the main thread is at."""
+    sink(EndForced(where_it_hangs()))
+    sink.close(_LAST_LINES)
+    if estate is not None:
+        with contextlib.suppress(OperatorError):
+            become_successor(estate)
+    os._exit(0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from aioquic.buffer import Buffer  # type: ignore[attr-defined]  # its public name
@@ -24,6 +24,7 @@ from starlette.types import ASGIApp
 from quicserver.afterlife import Afterlife
 from quicserver.invariants import LONG_HEADER, read_long_header
 from quicserver.kerneldrops import kernel_drops
+from quicserver.knocks import Knock, Knocks
 from quicserver.limits import DoorLimits
 from quicserver.peer import Address, Peer
 from tenuto.host import Admission
@@ -96,6 +97,8 @@ class QuicListener:
             on_event=on_event,
         )
         self._accepting = True
+        self.knocks = Knocks()
+        """What came to open a connection since we accept none."""
         self._dirty: dict[Peer, None] = {}
         self._flushing = False
         self._sockets: list[socket.socket] = []
@@ -140,6 +143,15 @@ class QuicListener:
         for each in sockets:
             self._loop.add_reader(each.fileno(), self._readable, each)
         self._keeper = self._loop.call_later(1.0, self._keep_alive)
+
+    def open_to(self, knocks: Sequence[Knock]) -> None:
+        """What came to a predecessor that accepted none any more comes to us."""
+        now = self._loop.time()
+        for each in knocks:
+            for local in self._sockets:
+                if local.getsockname()[0] == each.host:
+                    self._received(each.data, each.sender, local, now)
+        self._flush()
 
     def stop_accepting(self) -> None:
         self._accepting = False
@@ -225,18 +237,21 @@ class QuicListener:
             except OSError:
                 # An ICMP error of an earlier send; the socket itself is well.
                 continue
-            self.tally.datagrams_received += 1
-            try:
-                peer = self._find(data, address, local)
-            except Exception as fault:  # noqa: BLE001  # a guard
-                self.faulted(fault)
-                peer = None
-            if peer is None:
-                self.tally.datagrams_dropped += 1
-                continue
-            peer.receive(data, address, local, now)
-            self._dirty[peer] = None
+            self._received(data, address, local, now)
         self._flush()
+
+    def _received(self, data: bytes, address: Address, local: socket.socket, now: float) -> None:
+        self.tally.datagrams_received += 1
+        try:
+            peer = self._find(data, address, local)
+        except Exception as fault:  # noqa: BLE001  # a guard
+            self.faulted(fault)
+            peer = None
+        if peer is None:
+            self.tally.datagrams_dropped += 1
+            return
+        peer.receive(data, address, local, now)
+        self._dirty[peer] = None
 
     def _flush(self) -> None:
         self._flushing = False
@@ -267,7 +282,12 @@ class QuicListener:
             return None
         if len(data) < SMALLEST_MAX_DATAGRAM_SIZE:
             return None
-        if header.packet_type != QuicPacketType.INITIAL or not self._may_open(header, address):
+        if header.packet_type != QuicPacketType.INITIAL:
+            return None
+        if not self._accepting:
+            self.knocks.keep(data, address, local, now)
+            return None
+        if not self._may_open(header, address):
             return None
         return self._open(header, address, local)
 
@@ -290,7 +310,7 @@ class QuicListener:
 
     def _may_open(self, header: QuicHeader, address: Address) -> bool:
         """The caps. A refused client's next Initial, a PTO later, is looked at afresh."""
-        if not self._accepting or len(header.destination_cid) < _LEAST_INITIAL_CID:
+        if len(header.destination_cid) < _LEAST_INITIAL_CID:
             return False
         host = address[0]
         if self._connected.admit(host):

@@ -6,86 +6,141 @@ import asyncio
 import contextlib
 import os
 import signal
-import socket
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Coroutine
+from typing import TypeVar
 
 from quicserver.app import Server
-from quicserver.handover import check_successor
+from quicserver.handover import Estate, check_successor
+from quicserver.lastresort import BEYOND_GRACE, LastResort
 from tenuto.telemetry.events import Event, RestartRefused
 
 __all__ = ["run"]
+
+T = TypeVar("T")
 
 _ENDING = (signal.SIGTERM, signal.SIGINT)
 _RESTARTING: signal.Signals | None = getattr(signal, "SIGHUP", None)  # Windows has none.
 
 
 async def run(
-    server: Server, *, on_event: Callable[[Event], None], successor: bool = False
-) -> list[socket.socket] | None:
-    """Start, and serve until a signal; then the sockets of a restart, or None for the end.
+    server: Server,
+    *,
+    on_event: Callable[[Event], None],
+    end: Callable[[Estate | None], None],
+    successor: bool = False,
+) -> Estate | None:
+    """Start, and serve until a signal; then what a successor goes on with, or None for the end.
 
     SIGTERM and SIGINT drain, a second one ends the grace at once. SIGHUP restarts in place if
-    the successor would start; while draining it means nothing. `successor` says that this
-    process has been restarted: signals were held back for it.
+    the successor would start; while draining it means nothing. `successor`
+    says that this process has been restarted: signals were held back for it. `end` is called
+    from another thread where this loop hangs and has not come to an end in time.
     """
-    signals = _Signals(successor)
-    await server.start()
-    kept: list[socket.socket] | None = None
-    while kept is None:
+    life = _Life(server.settings.grace, end, successor)
+    if await _started(server, life.signals):
+        await _serve(server, life, on_event)
+    life.signals.close(restarting=life.estate is not None)
+    return life.estate
+
+
+class _Life:
+    """What is going on, for whoever has to end it from outside."""
+
+    def __init__(self, grace: float, end: Callable[[Estate | None], None], successor: bool) -> None:
+        self.estate: Estate | None = None
+        """What the successor goes on with, once it is to be a restart."""
+        self._grace = grace
+        self._told_to_end = False
+        self._last_resort = LastResort(lambda: end(None if self._told_to_end else self.estate))
+        self.signals = _Signals(successor, self._end_in_time)
+
+    def drains(self) -> None:
+        """From now on there is the grace, and no more."""
+        self._last_resort.within(self._grace + BEYOND_GRACE)
+
+    def _end_in_time(self) -> None:
+        """The grace runs from the first signal; the next one ends it."""
+        self._last_resort.within((0.0 if self._told_to_end else self._grace) + BEYOND_GRACE)
+        self._told_to_end = True
+
+
+async def _started(server: Server, signals: _Signals) -> bool:
+    """False where it was told to end before it was ready."""
+    starting = asyncio.create_task(server.start())
+    if await _first(starting, signals.told_to_end()):
+        starting.result()
+        return True
+    starting.cancel()
+    await asyncio.wait({starting})
+    return False
+
+
+async def _first(task: asyncio.Task[T], other: Coroutine[None, None, object]) -> bool:
+    """Whether the task was done first; it goes on where it was not."""
+    waiting = asyncio.create_task(other)
+    await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    return task.done()
+
+
+async def _serve(server: Server, life: _Life, on_event: Callable[[Event], None]) -> None:
+    signals = life.signals
+    while life.estate is None:
         number = await signals.next()
         if number != _RESTARTING or signals.hung_up():
             break
-        kept = await _prepared(server, signals, on_event)
-    closing = asyncio.create_task(server.stop())
+        life.estate = await _prepared(server, signals, on_event)
+    life.drains()
+    closing = asyncio.create_task(server.stop(life.estate))
     while not closing.done():
         second = asyncio.create_task(signals.next())
         await asyncio.wait({closing, second}, return_when=asyncio.FIRST_COMPLETED)
         if not second.done():
             second.cancel()
         elif second.result() in _ENDING:
-            if kept is None:
+            if life.estate is None:
                 closing.cancel()
                 server.abort()
                 break
-            for each in kept:  # It was to be a restart, and is to be the end.
-                each.close()
-            kept = None
+            life.estate.close()  # It was to be a restart, and is to be the end.
+            life.estate = None
     await asyncio.wait({closing})
     if not closing.cancelled():
         closing.result()
-    signals.close(restarting=kept is not None)
-    return kept
 
 
 async def _prepared(
     server: Server, signals: _Signals, on_event: Callable[[Event], None]
-) -> list[socket.socket] | None:
-    """The sockets to keep, or None where the successor would not start."""
+) -> Estate | None:
+    """What to hand over, or None where the successor would not start."""
     reason = server.why_not_restart()
     if not reason:
         checking = asyncio.create_task(check_successor())
-        ending = asyncio.create_task(signals.next_end())
-        await asyncio.wait({checking, ending}, return_when=asyncio.FIRST_COMPLETED)
-        if ending.done():
-            reason = "the server was told to end meanwhile"
-            signals.put(ending.result())
-        else:
+        if await _first(checking, signals.told_to_end()):
             reason = checking.result()
-        for task in (checking, ending):
-            task.cancel()
-        await asyncio.wait({checking, ending})
+        else:
+            reason = "the server was told to end meanwhile"
+            checking.cancel()
+            await asyncio.wait({checking})
     if reason:
         on_event(RestartRefused(reason))
         return None
-    return server.keep_sockets()
+    return Estate(server.keep_sockets())
 
 
 class _Signals:
-    """Signals as a queue, for as long as the server runs."""
+    """Signals as a queue, for as long as the server runs.
 
-    def __init__(self, successor: bool) -> None:
+    `on_end` is called at once for each that ends it, even where the loop hangs.
+    """
+
+    def __init__(self, successor: bool, on_end: Callable[[], None]) -> None:
         self._loop = asyncio.get_running_loop()
         self._came: asyncio.Queue[signal.Signals] = asyncio.Queue()
+        self._told_to_end = asyncio.Event()
+        self._restart_waits = False
+        self._on_end = on_end
         self._terminal = os.isatty(2)
         self._handled = list(_ENDING)
         # Whoever started us by nohup wants no SIGHUP to be heard; a predecessor ignored it too.
@@ -93,20 +148,29 @@ class _Signals:
         if _RESTARTING is not None and (successor or not ignored):
             self._handled.append(_RESTARTING)
         for number in self._handled:
-            self._handle(number)
+            # No handler of the loop's own: that one waits for the loop, which may hang.
+            signal.signal(number, self._heard)
         if hasattr(signal, "pthread_sigmask"):
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, self._handled)
 
     async def next(self) -> signal.Signals:
-        return await self._came.get()
-
-    async def next_end(self) -> signal.Signals:
-        """The next one that is no SIGHUP."""
-        while (number := await self._came.get()) == _RESTARTING:
-            pass
+        number = await self._came.get()
+        if number == _RESTARTING:
+            self._restart_waits = False
         return number
 
-    def put(self, number: signal.Signals) -> None:
+    async def told_to_end(self) -> None:
+        """Until there is, or was, a signal that ends the server; `next` still gives it."""
+        await self._told_to_end.wait()
+
+    def _put(self, number: signal.Signals) -> None:
+        """However many ask for a restart before it begins, there is one."""
+        if number == _RESTARTING:
+            if self._restart_waits:
+                return
+            self._restart_waits = True
+        else:
+            self._told_to_end.set()
         self._came.put_nowait(number)
 
     def hung_up(self) -> bool:
@@ -121,17 +185,17 @@ class _Signals:
         if restarting:
             signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
         for number in self._handled:
-            with contextlib.suppress(NotImplementedError):
-                self._loop.remove_signal_handler(number)
-            if restarting and number in _ENDING:
-                continue
-            signal.signal(number, signal.SIG_IGN)
+            held_back = restarting and number in _ENDING
+            signal.signal(number, _hold_back if held_back else signal.SIG_IGN)
 
-    def _handle(self, number: signal.Signals) -> None:
-        def heard(*_: object) -> None:
-            self._loop.call_soon_threadsafe(self.put, number)
+    def _heard(self, number: int, frame: object) -> None:
+        heard = signal.Signals(number)
+        if heard in _ENDING:
+            self._on_end()
+        with contextlib.suppress(RuntimeError):  # The loop is closed: it has ended already.
+            self._loop.call_soon_threadsafe(self._put, heard)
 
-        try:
-            self._loop.add_signal_handler(number, self.put, number)
-        except NotImplementedError:  # On Windows.
-            signal.signal(number, heard)
+
+def _hold_back(number: int, frame: object) -> None:
+    """Another thread was sent it, which does not block it: the main thread's outlast an `exec`."""
+    signal.pthread_kill(threading.main_thread().ident or 0, number)

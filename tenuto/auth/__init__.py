@@ -3,7 +3,6 @@
 from tenuto.auth.claims import Claims, Scope
 from tenuto.auth.decision import authorise
 from tenuto.auth.keys import MAX_KEYS, MIN_SECRET_SIZE, Key, KeyRing, read_key
-from tenuto.auth.redact import redact
 from tenuto.auth.refusal import Reason, TokenError
 from tenuto.auth.token import MAX_TOKEN_SIZE, issue, look_into, verify
 
@@ -21,6 +20,5 @@ __all__ = [
     "issue",
     "look_into",
     "read_key",
-    "redact",
     "verify",
 ]

@@ -17,8 +17,8 @@ from tenuto.cli.place import same_place, shown
 from tenuto.cli.recorder import check_recording
 from tenuto.cli.sink import check_output
 from tenuto.client import RETRY, RetryPolicy, Target, TransportChoice, Trust
-from tenuto.client.redaction import redacted
 from tenuto.errors import ErrorCode, OperatorError, RequestError
+from tenuto.redaction import redact
 from tenuto.session import DEFAULT_LEAD, LIVE_LEAD
 from tenuto.tls import DEFAULT_FOLDER
 
@@ -243,7 +243,7 @@ def server_origin(server: str) -> str:
     extra = {"path": target.path != "/", "query": target.query, "fragment": "#" in server}
     if any(extra.values()):
         what = next(name for name, there in extra.items() if there)
-        named = redacted(server)[:80]
+        named = redact(server)[:80]
         raise RequestError(
             ErrorCode.BAD_REQUEST, f"the server {named!r} has a {what}", remedy=remedy
         )

@@ -9,8 +9,8 @@ import click
 from tenuto.cli.listen import Value, listen
 from tenuto.cli.options import ListenOptions, listening, server_option, server_origin
 from tenuto.client import session_url
-from tenuto.client.redaction import redacted
 from tenuto.errors import ErrorCode, RequestError
+from tenuto.redaction import redact
 
 __all__ = ["play"]
 
@@ -78,6 +78,6 @@ def _url(source: str, server: str) -> str:
         return session_url(server_origin(server), source)
     raise RequestError(
         ErrorCode.BAD_REQUEST,
-        f"{redacted(source)[:80]!r} is neither a URL nor a session's id",
+        f"{redact(source)[:80]!r} is neither a URL nor a session's id",
         remedy="a URL begins with https://, such as https://localhost:4433/v1/speak?text=Hello",
     )

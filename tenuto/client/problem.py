@@ -6,8 +6,8 @@ import json
 from http import HTTPStatus
 
 from tenuto.client.exchange import Response
-from tenuto.client.redaction import redacted
 from tenuto.errors import ErrorCode, RequestError
+from tenuto.redaction import redact
 
 __all__ = ["MAX_PROBLEM_SIZE", "error_code", "problem_error"]
 
@@ -36,8 +36,8 @@ def problem_error(response: Response, body: bytes) -> RequestError:
         detail["retry-after"] = response.headers["retry-after"]
     return RequestError(
         code,
-        redacted(str(message)).rstrip("."),
-        remedy=redacted(str(fields.get("remedy", "") or "")),
+        redact(str(message)).rstrip("."),
+        remedy=redact(str(fields.get("remedy", "") or "")),
         detail=detail,
     )
 

@@ -13,9 +13,9 @@ from tenuto.client.events import (
     MarkReached,
     NoticeReceived,
 )
-from tenuto.client.redaction import redacted
 from tenuto.errors import RemoteProtocolError
 from tenuto.media import Frame
+from tenuto.redaction import redact
 from tenuto.wire import End, Format, Gap, Keepalive, Mark, Notice, Record, RecordDecoder
 
 __all__ = ["Incomplete", "Reception"]
@@ -195,7 +195,7 @@ def _notice(record: Notice) -> NoticeReceived | None:
         return None
     return NoticeReceived(
         code=str(fields.get("code", "")),
-        message=redacted(str(fields.get("message", ""))),
-        remedy=redacted(str(fields.get("remedy", ""))),
+        message=redact(str(fields.get("message", ""))),
+        remedy=redact(str(fields.get("remedy", ""))),
         fields=fields,
     )

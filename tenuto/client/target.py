@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, quote, unquote_plus, urlencode, urlsplit
 
 from tenuto.client.errors import FailureKind, LegError
-from tenuto.client.redaction import redacted
 from tenuto.errors import ErrorCode, RequestError
+from tenuto.redaction import redact
 
 __all__ = ["DEFAULT_PORT", "Address", "Target", "Value", "interleave", "resolve"]
 
@@ -157,7 +157,7 @@ def _check_text(url: str) -> None:
 
 
 def _bad_url(url: str, reason: str, remedy: str = _SHAPE) -> RequestError:
-    url = redacted(url)
+    url = redact(url)
     shown = url if len(url) <= 80 else url[:77] + "..."
     if not shown.isprintable():
         shown = ascii(shown)[1:-1]

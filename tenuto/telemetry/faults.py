@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenuto.auth import redact
+from tenuto.redaction import redact
 from tenuto.telemetry.events import PeerFaulted
 
 __all__ = ["describe_fault"]

@@ -12,7 +12,7 @@ import threading
 from datetime import UTC, datetime
 from typing import TextIO
 
-from tenuto.auth import redact
+from tenuto.redaction import redact
 from tenuto.telemetry.events import Event, describe
 
 __all__ = ["LogSink"]

@@ -77,9 +77,9 @@ class Turnstile:
     def refused(self) -> int:
         return self._rate.refused
 
-    def enter(self) -> None:
+    def enter(self, request: Request) -> None:
         """Raises `RequestError` AT_CAPACITY with the caller's own `retry_after`."""
-        refused = self._rate.admit(self._clock())
+        refused = self._rate.admit(self._clock(), _address(request))
         if refused is None:
             return
         why = f"more than {self._rate.rate:g} listeners a second want in"
@@ -113,9 +113,13 @@ def _token(request: Request) -> str | None:
     return token.strip()
 
 
-def _is_local(request: Request) -> bool:
+def _address(request: Request) -> str:
     client = request.scope.get("client")
+    return str(client[0]) if client is not None else ""
+
+
+def _is_local(request: Request) -> bool:
     try:
-        return client is not None and ip_address(client[0]).is_loopback
+        return ip_address(_address(request)).is_loopback
     except ValueError:
         return False

@@ -9,8 +9,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from tenuto.auth import TokenError, redact
+from tenuto.auth import TokenError
 from tenuto.errors import ErrorCode, RequestError, TenutoError
+from tenuto.redaction import redact
 
 __all__ = ["FAILED", "failed", "problem", "refused", "unrouted"]
 

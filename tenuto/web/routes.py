@@ -88,7 +88,7 @@ class Routes:
             parameters.number("from")
             await self._source(parameters, wait=False)
             return _head(request)
-        self._enter()
+        self._enter(request)
         session = await self._session(parameters)
         response = self._stream(session, encoding, wishes, start=None)
         response.headers.update(
@@ -100,7 +100,7 @@ class Routes:
         self._check_origin(request)
         self._options.authority.check(request, Scope.CREATE)
         parameters = await read_parameters(request)
-        self._enter()
+        self._enter(request)
         session = await self._session(parameters)
         audio = session.audio
         return JSONResponse(
@@ -141,7 +141,7 @@ class Routes:
                 live=wishes.live_in(session, encoding),
             )
             return _head(request)
-        self._enter()
+        self._enter(request)
         return self._stream(session, encoding, wishes, start=start, epoch=epoch)
 
     async def control(self, request: Request) -> Response:
@@ -225,9 +225,9 @@ class Routes:
 
     # What the handlers share
 
-    def _enter(self) -> None:
+    def _enter(self, request: Request) -> None:
         if self._options.turnstile is not None:
-            self._options.turnstile.enter()
+            self._options.turnstile.enter(request)
 
     def _token(self, session: Session) -> dict[str, str]:
         return self._options.authority.for_session(session.id, self._host.limits.max_age)

@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 
 from bench.process import ServerProcess
+from quicserver.handover import Estate, become_successor, check_successor
+from tenuto.errors import OperatorError
 from tests.draining.listeners import ENDLESS, QuicClient, request
 from tests.support.fetch import fetch
 
@@ -248,3 +250,55 @@ def test_nohup_keeps_it_from_hearing_sighup(ca_file: Path) -> None:
     assert b"DoorOpened" not in rest.partition(b"ServerStopped")[2]
     with contextlib.suppress(ProcessLookupError):
         process.kill()
+
+
+def test_a_storm_of_sighup_is_few_restarts(server_process: Start) -> None:
+    server = server_process()
+    for _ in range(300):
+        server.process.send_signal(signal.SIGHUP)
+        time.sleep(0.003)
+    wait_for(server, "ServerStopped", 1)
+    time.sleep(1.0)
+    assert b"ok" in server.get("/healthz")
+    assert len(events(server, "ServerStopped")) <= 3
+    assert server.stop() == 0
+    assert "Traceback" not in str(server.log)
+
+
+def test_a_media_folder_that_is_gone_is_named(server_process: Start, tmp_path: Path) -> None:
+    media = tmp_path / "media"
+    media.mkdir()
+    server = server_process("--media", str(media))
+    media.rmdir()
+    hang_up(server, "RestartRefused", 1)
+    assert "does not exist" in str(events(server, "RestartRefused")[0]["reason"])
+    assert b"ok" in server.get("/healthz")
+
+
+def test_a_working_directory_that_is_gone(
+    server_process: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It restarts or says why not: in no case it is lost."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    server = server_process()
+    monkeypatch.undo()
+    gone.rmdir()
+    server.process.send_signal(signal.SIGHUP)
+    deadline = time.monotonic() + 20
+    while not events(server, "RestartRefused") and len(events(server, "DoorOpened")) < 8:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert b"ok" in server.get("/healthz")
+    assert server.stop() == 0
+    assert "Traceback" not in str(server.log)
+
+
+async def test_an_interpreter_that_is_gone_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    reason = await check_successor()
+    assert "/nowhere/python" in reason
+    with pytest.raises(OperatorError, match="/nowhere/python"):
+        become_successor(Estate())

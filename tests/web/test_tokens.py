@@ -133,6 +133,21 @@ async def test_a_token_in_the_query_does_too(
     assert (await fetch_soon(door, server.port, f"{SPEAK}&token={own}", ca=ca_file)).status == 403
 
 
+@pytest.mark.parametrize("door", DOORS)
+async def test_a_stream_outlasts_its_token_and_a_resume_does_not(
+    door: str, start_server: StartServer, ca_file: Path, key: Path
+) -> None:
+    server = await start_server(token_keys=(key,))
+    short = token(key, "create listen", expires=1.0)  # A token's times are whole seconds.
+    path = "/v1/speak?source=counting&frames=160&lead=0.2"
+    answer = await ask(door, server, path, short, ca_file)
+    assert answer.status == 200
+    assert answer.problem == ""
+    audio = f"/v1/sessions/{answer.headers['tenuto-session']}/audio?from=0"
+    again = await ask(door, server, audio, short, ca_file)
+    assert (again.status, again.json["code"]) == (401, "token-expired")
+
+
 @pytest.fixture
 def public(key: Path) -> Path:
     """The public half alone."""

@@ -13,6 +13,7 @@ __all__ = [
     "CertificateReplaced",
     "ConnectionRefused",
     "DoorOpened",
+    "EndForced",
     "Event",
     "Level",
     "PeerFaulted",
@@ -144,6 +145,14 @@ class RestartRefused(Event):
 
     level: ClassVar[Level] = Level.WARNING
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class EndForced(Event):
+    """The event loop has not come to the end in time; `place` is the line that holds it up."""
+
+    level: ClassVar[Level] = Level.ERROR
+    place: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Every way in which a token does not do is told apart, and none is taken for a good one."""
 
 import base64
+import hmac
 import json
 import subprocess
 import sys
@@ -154,6 +155,41 @@ def test_a_public_key_is_no_secret() -> None:
     assert refusal(f"{head}.{body}.AAAA").reason is Reason.WRONG_KEY
     only = KeyRing([key(PUBLIC)])
     assert refusal(forged, only).reason is Reason.ALGORITHM
+
+
+def test_a_public_key_of_ours_is_no_secret_of_others() -> None:
+    """The same by hand, for a library may refuse to make such a token."""
+    for secret in (PUBLIC, PUBLIC.strip(), ED25519):
+        signed_part = f"{encoded({'alg': 'HS256'})}.{encoded({'exp': 2000, 'scope': 'listen'})}"
+        mac = hmac.digest(secret, signed_part.encode(), "sha256")
+        forged = f"{signed_part}.{encoded(mac)}"
+        assert refusal(forged).reason is Reason.WRONG_KEY
+        assert refusal(forged, KeyRing([key(PUBLIC)])).reason is Reason.ALGORITHM
+
+
+@pytest.mark.parametrize(
+    "kid", ["../../dev/null", "' OR 1=1", "\0", "x" * 2000, 7, None, True, ["a"], {"a": 1}],
+    ids=lambda kid: repr(kid)[:20],
+)  # fmt: skip
+def test_a_key_id_chooses_among_our_keys_and_nothing_else(kid: object) -> None:
+    head, body, _ = issue(key(SECRET), claims()).split(".")
+    strange = encoded({"alg": "HS256", "kid": kid})
+    mac = hmac.digest(SECRET, f"{strange}.{body}".encode(), "sha256")
+    for token, good in ((f"{strange}.{body}.{encoded(mac)}", True), (f"{strange}.{body}.", False)):
+        try:
+            assert verify(token, RING, NOW) == claims()
+            assert good
+        except TokenError as error:
+            assert error.reason in (Reason.WRONG_KEY, Reason.MALFORMED)
+            assert not good or not isinstance(kid, str)
+    assert head != strange
+
+
+def test_of_a_claim_that_is_said_twice_the_last_counts() -> None:
+    """RFC 7519 section 4 allows that; who can sign might as well say it once."""
+    assert Claims.from_json(b'{"exp": 5, "exp": 2000, "scope": ""}').expires == 2000
+    assert Claims.from_json(b'{"exp": 2000, "exp": -5, "scope": ""}').expires == -5
+    assert refusal(signed(b'{"exp": 2000, "exp": -5, "scope": "listen"}')).reason is Reason.EXPIRED
 
 
 @pytest.mark.parametrize(

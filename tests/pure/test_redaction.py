@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenuto.auth import issue, redact
+from tenuto.auth import issue
+from tenuto.redaction import redact
 from tests.pure.auth.keys import SECRET, claims, key
 
 TOKENS = [issue(key(), claims()), issue(key(SECRET), claims(session="abc")), "opaque-token_~+/=="]
