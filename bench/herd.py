@@ -17,7 +17,7 @@ from tenuto.policy import AttachRate, Retries, RetryPolicy
 __all__ = ["SCENARIOS", "Herd", "Scenario", "run", "stampede"]
 
 CLIENTS = 1000
-_RATE, _BURST = 200.0, 200.0
+_RATE, _BURST = 150.0, 150.0
 _BIN = 0.1
 _LONG = 10.0
 _LATENCY = 0.005

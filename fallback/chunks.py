@@ -135,10 +135,14 @@ class ChunkSender:
         """
         plan, meter = self._plan, self._meter
         cursor, end = plan.cursor, plan.host.now() + _SETTLING
-        while meter is not None and cursor.confirmed <= cursor.start < cursor.next:
-            if plan.host.now() >= end:
-                return
-            await asyncio.sleep(FRAME_DURATION)
+        if meter is None:
+            return
+        try:
+            while cursor.confirmed <= cursor.start < cursor.next and plan.host.now() < end:
+                self._learn(meter.read())
+                await asyncio.sleep(FRAME_DURATION)
+        finally:
+            # A client that has all it asked for closes; that it has is known all the same.
             self._learn(meter.read())
 
     def leave(self) -> None:

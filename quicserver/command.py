@@ -88,7 +88,7 @@ _LAST_LINES = 0.05
 )
 @click.option(
     "--attach-rate",
-    default=200.0,
+    default=150.0,
     show_default=True,
     help="Listeners a second that may attach; the others are told when to come back.",
 )

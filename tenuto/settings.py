@@ -43,9 +43,9 @@ class ServerSettings:
     """URLs of other nodes by their tags."""
     token_keys: tuple[Path, ...] = ()
     """Files of keys for tokens, the one that signs first; none: loopback only, no tokens."""
-    attach_rate: float = 200.0
+    attach_rate: float = 150.0
     """Listeners a second that may attach, beyond a burst of `attach_burst`."""
-    attach_burst: float = 200.0
+    attach_burst: float = 150.0
     wait_for_port: float = 0.0
     """Seconds to wait for a port that another process is about to leave."""
     idle_timeout: float = 12.0

@@ -12,7 +12,7 @@ def test_after_a_restart_that_was_told_no_instant_is_crowded(seed: int) -> None:
     herd = stampede(SCENARIOS[0], seed)
     assert herd.ratio <= 3, f"seed {seed}: {herd.attempts}"
     assert len(herd.admitted) == CLIENTS
-    assert herd.fastest <= 200 * 1.1, f"seed {seed}"  # the rate, and what jitter moves
+    assert herd.fastest <= 150 * 1.1, f"seed {seed}"  # the rate, and what jitter moves
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS[1:], ids=lambda scenario: str(scenario.name))
