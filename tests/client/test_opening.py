@@ -6,7 +6,7 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Iterator
-from contextlib import AsyncExitStack, ExitStack, closing, contextmanager
+from contextlib import AsyncExitStack, ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -328,13 +328,18 @@ async def test_an_interim_response_is_passed_over(pair: Pair, trust: Trust) -> N
 async def test_quic_without_http3(pair: Pair, trust: Trust) -> None:
     configuration = QuicConfiguration(is_client=False, alpn_protocols=["doq"])
     configuration.load_cert_chain(pair.cert, pair.key)
-    with black_hole(socket.SOCK_STREAM) as port:
-        server = await serve("127.0.0.1", port, configuration=configuration)
-        try:
-            with pytest.raises(ConnectError, match="not HTTP/3") as caught:
-                await collect(f"https://127.0.0.1:{port}/", trust)
-        finally:
-            server.close()
+    server = None
+    while server is None:
+        with black_hole(socket.SOCK_STREAM) as port:
+            with suppress(OSError):  # Somebody has the UDP port of that number.
+                server = await serve("127.0.0.1", port, configuration=configuration)
+            if server is None:
+                continue
+            try:
+                with pytest.raises(ConnectError, match="not HTTP/3") as caught:
+                    await collect(f"https://127.0.0.1:{port}/", trust)
+            finally:
+                server.close()
     assert failures(caught.value) == {"quic": FailureKind.PROTOCOL, "tcp": FailureKind.REFUSED}
 
 

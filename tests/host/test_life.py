@@ -438,7 +438,7 @@ def test_a_tombstone_says_where_the_text_was() -> None:
         host.expire(session)
         assert code(host, session.id) == (
             ErrorCode.EXPIRED_SESSION,
-            {"last": 4, "text_offset": 40},
+            {"last": 4, "closed": True, "text_offset": 40},
         )
         await host.close()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
@@ -95,7 +96,7 @@ async def test_every_refusal_of_a_resume_is_told_apart(
     held = {"first": end, "end": end, "epoch": 1}
     assert refused(await ask(f"{path}/audio?from={first}")) == (410, "too-old", held)
     await ask(f"{path}/control", {"command": "close"})
-    last = {"last": end - 1}
+    last = {"last": end - 1, "closed": True}
     assert refused(await ask(f"{path}/audio?from={end}")) == (410, "expired-session", last)
     assert refused(await ask(f"{path}/control", {"command": "flush"}))[:2] == (
         410,
@@ -240,13 +241,16 @@ async def test_a_player_that_stands_still_says_so_and_is_sent_no_more_than_its_l
     path = await create(ask, frames=200)
     hearing = asyncio.create_task(ask(f"{path}/audio?lead=0.4&listener=me"))
     report = {"command": "progress", "listener": "me", "heard": 10}
+    reported, longest = time.monotonic(), 0.0
     for _ in range(10):
         await asyncio.sleep(0.1)
         told = (await ask(f"{path}/control", report)).json
         assert told["state"] in ("playing", "new")
+        before, reported = reported, time.monotonic()
+        longest = max(longest, reported - before)
     sent = server.host.tally.frames_sent
-    # 10 heard, 20 of lead, and what passes between two reports on a machine with other work.
-    assert sent < 10 + 20 + 15
+    # 10 heard, 20 of lead, and what passes between two reports.
+    assert sent <= 10 + 20 + longest / 0.02 + 2
     await ask(f"{path}/control", {"command": "pause"})
     await ask(f"{path}/control", {"command": "resume"})
     answer = await hearing
