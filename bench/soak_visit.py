@@ -35,9 +35,22 @@ class Place:
     ca: Path
     context: ssl.SSLContext
     close: float
-    """The share of sessions that their visitor closes; the others are left to expire."""
+    """The share of sessions that their visitor closes; the others are left to expire.
+
+    Not by lot: every twentieth, say. How many are kept would else be another number each time, and
+    memory would grow with it.
+    """
     done: dict[str, int] = field(default_factory=dict)
     troubles: dict[str, int] = field(default_factory=dict)
+    _left: float = 0.0
+
+    def closes(self) -> bool:
+        """Whether this visitor closes its session."""
+        self._left += 1.0 - self.close
+        if self._left < 1.0:
+            return True
+        self._left -= 1.0
+        return False
 
     def count(self, what: str, trouble: str) -> None:
         self.done[what] = self.done.get(what, 0) + 1
@@ -100,7 +113,7 @@ async def visit(place: Place, draw: Random, door: str, seconds: float) -> None:
         for each in stay.open:
             each.close()
         place.count(f"{door} {what}", stay.trouble)
-        if draw.random() < place.close:
+        if place.closes():
             await _post(place, f"/v1/sessions/{session}/control?command=close")
 
 
