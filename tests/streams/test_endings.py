@@ -80,7 +80,7 @@ async def test_a_complete_stream_is_complete_for_everybody(
 async def test_many_short_streams_at_once_all_end_clean(
     door: TransportChoice, start_server: StartServer, ca_file: Path
 ) -> None:
-    server = await start_server()
+    server = await start_server(attach_rate=1000.0, attach_burst=1000.0)
     url = f"https://localhost:{server.port}{counting(frames=7, lead='max')}"
     gate = asyncio.Semaphore(50)
 
