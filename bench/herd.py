@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from bench.report import Figures, machine, rounds
-from tenuto.policy import AttachRate, Retries, RetryPolicy
+from tenuto.policy import WORTH_TELLING, AttachRate, Retries, RetryPolicy, return_within
 
 __all__ = ["SCENARIOS", "Herd", "Scenario", "run", "stampede"]
 
@@ -36,6 +36,11 @@ class Scenario:
     buffered: float
     """Seconds that a client has still to play when it notices."""
     patience: float = 60.0
+
+    def crowd(self, clients: int) -> float:
+        """What a server of so many has told them."""
+        seconds = return_within(clients, _RATE)
+        return seconds if seconds >= WORTH_TELLING else 0.0
 
 
 SCENARIOS = (
@@ -84,11 +89,12 @@ def stampede(scenario: Scenario, seed: int, *, clients: int = CLIENTS) -> Herd:
     queue: list[tuple[float, int]] = []
     given_up = 0
     unheard = max(0.0, scenario.buffered - 0.5)
+    crowd = scenario.crowd(clients)
 
     def again(client: int, now: float, retry_after: float, *, many: bool) -> None:
         nonlocal given_up
         wait = retries[client].next_wait(
-            now, draw(), retry_after=retry_after, many=many, unheard=unheard
+            now, draw(), retry_after=retry_after, many=many, unheard=unheard, crowd=crowd
         )
         if wait is None:
             given_up += 1

@@ -109,6 +109,7 @@ class Server:
             max_held=settings.max_held,
             on_event=self._on_event,
             first_sequence=settings.first_sequence,
+            attach_rate=settings.attach_rate,
             node=settings.node,
             peers=settings.peers,
         )

@@ -17,6 +17,7 @@ __all__ = [
     "after_loss",
     "after_refusal",
     "retry_after",
+    "return_within",
     "strikes_many",
 ]
 
@@ -114,6 +115,15 @@ def retry_after(fields: Mapping[str, object]) -> float:
         if math.isfinite(seconds) and seconds > 0:
             return seconds
     return 0.0
+
+
+def return_within(fields: Mapping[str, object], name: str = "return_within") -> float:
+    """Seconds in which all listeners of a server can come back to it; 0 where it tells none."""
+    try:
+        seconds = float(str(fields.get(name)))
+    except ValueError:
+        return 0.0
+    return seconds if math.isfinite(seconds) and seconds > 0 else 0.0
 
 
 def strikes_many(kind: FailureKind) -> bool:

@@ -8,7 +8,13 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tenuto.client.answers import Loss, after_loss, retry_after, strikes_many
+from tenuto.client.answers import (
+    Loss,
+    after_loss,
+    retry_after,
+    return_within,
+    strikes_many,
+)
 from tenuto.client.asking import Asking, Place
 from tenuto.client.dialing import AnyLeg, Dialed
 from tenuto.client.errors import ConnectError, Failure, FailureKind, LegError, StreamCut
@@ -20,6 +26,7 @@ from tenuto.client.events import (
     FormatAnnounced,
     Interrupted,
     Moved,
+    NoticeReceived,
     Restarted,
     Resumed,
 )
@@ -92,7 +99,7 @@ class Flow:
         self._beside: asyncio.Task[tuple[Way, bytes]] | None = None
         self._hurried = False
         """The leg beside was given up, for there is no other one any more."""
-        asking.answered(dialed.response.headers)
+        self._answered(dialed.response.headers)
 
     @property
     def interrupted(self) -> bool:
@@ -243,6 +250,8 @@ class Flow:
         self._events.add(event)
         if isinstance(event, FormatAnnounced):
             self._announce(event)
+        elif isinstance(event, NoticeReceived) and event.code == "crowd":
+            self._resumer.crowd = return_within(event.fields)
 
     def _announce(self, event: FormatAnnounced) -> None:
         before, self._announced = self._announced, event
@@ -316,7 +325,11 @@ class Flow:
             self._new_session = True
             self._asking.restarted(anew, start)
             self._events.add(Restarted(self.session, start, anew.skip, anew.text_offset))
+        self._answered(headers)
+
+    def _answered(self, headers: Mapping[str, str]) -> None:
         self._asking.answered(headers)
+        self._resumer.crowd = return_within(headers, "tenuto-return-within")
 
     def _resumed(self, lost_at: float) -> None:
         self._lost_at = None

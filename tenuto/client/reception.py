@@ -13,6 +13,7 @@ from tenuto.client.events import (
     MarkReached,
     NoticeReceived,
 )
+from tenuto.client.problem import error_code
 from tenuto.errors import RemoteProtocolError
 from tenuto.media import Frame
 from tenuto.redaction import redact
@@ -52,7 +53,8 @@ class Reception:
         """Frames, not episodes."""
         self.duplicates = 0
         self.notice: NoticeReceived | None = None
-        """The last one, while no frame has come after it: the reason of a cut that follows."""
+        """The last one with an error's code, while no frame has come after it: the reason of a
+        cut that follows."""
         self.finished: Finished | Incomplete | None = None
         self.text_offset: int | None = None
         """The last MARK's, of those whose sound has begun in the present epoch."""
@@ -110,9 +112,11 @@ class Reception:
                 pass  # a copy has nothing to repair on an ordered stream; others are not ours
 
     def _notify(self, notice: NoticeReceived | None, events: list[Event]) -> None:
-        if notice is not None:
+        if notice is None:
+            return
+        if error_code(notice.code) is not None:
             self.notice = notice
-            events.append(notice)
+        events.append(notice)
 
     def _accept(self, frame: Frame, events: list[Event]) -> bool:
         if frame.sequence < self.next_sequence:

@@ -62,6 +62,8 @@ class Resumer:
     ) -> None:
         self.wish: Transport | None = None
         """What the next attempt is made over, once."""
+        self.crowd = 0.0
+        """Seconds in which all that the server had can come back to it."""
         self._transport: TransportChoice = transport
         self._dialer = dialer
         self._asking = asking
@@ -167,6 +169,7 @@ class Resumer:
                 retry_after=last.retry_after,
                 many=last.many,
                 unheard=unheard,
+                crowd=self.crowd,
             )
             if wait is None:
                 spent = self._retries.policy.patience

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping
 from typing import NoReturn
 
@@ -15,6 +16,7 @@ from tenuto.host.tally import Tally
 from tenuto.host.tick import Tick
 from tenuto.host.tombstones import Tombstones
 from tenuto.media import AudioFormat, Frame
+from tenuto.policy import return_within
 from tenuto.session import Cursor, Session, SessionLimits, State
 from tenuto.session.limits import DEFAULT_LEAD
 from tenuto.sources.base import Source
@@ -34,6 +36,7 @@ class SessionHost:
 
     Every call is made on the loop's thread. `on_event` gets what is worth a log line. `node` is
     this server's tag in the ids of its sessions, `peers` are those of others with their URLs.
+    `attach_rate` is how many listeners a second it lets in.
     """
 
     def __init__(
@@ -44,6 +47,7 @@ class SessionHost:
         max_held: int = 1 << 30,
         on_event: Callable[[Event], None] = lambda event: None,
         first_sequence: int = 0,
+        attach_rate: float = math.inf,
         node: str = "",
         peers: Mapping[str, str] | None = None,
     ) -> None:
@@ -54,6 +58,8 @@ class SessionHost:
         self._max_held = max_held
         self._on_event = on_event
         self._first_sequence = first_sequence
+        self._attach_rate = attach_rate
+        self._crowd = 0
         self._nodes = Nodes(node, peers)
         self._entries: dict[str, Entry] = {}
         self._tombstones = Tombstones()
@@ -68,6 +74,11 @@ class SessionHost:
     def listeners(self) -> int:
         """Cursors now attached."""
         return sum(len(entry.readers) for entry in self._entries.values())
+
+    @property
+    def return_within(self) -> float:
+        """Seconds in which all listeners can come back, as of the last tenth of a second."""
+        return return_within(self._crowd, self._attach_rate)
 
     @property
     def producers(self) -> int:
@@ -331,6 +342,7 @@ class SessionHost:
                 reader.wake()
         self._sweep += 1
         if self._sweep % _SWEEP_TICKS == 0:
+            self._crowd = self.listeners
             for entry in list(self._entries.values()):
                 self._expire_if_due(entry)
         if not self._entries:

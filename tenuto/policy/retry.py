@@ -28,10 +28,13 @@ class RetryPolicy:
     """Seconds of audio that make one attempt forgotten, before that."""
     spread: float = 1.0
     """Seconds over which those come back, at least, who were cut off together; later twice."""
+    crowd: float = 30.0
+    """The longest window, where the server has told how many come back."""
     attempts: int | None = None
 
     def __post_init__(self) -> None:
-        times = (self.base, self.cap, self.patience, self.stable, self.forgiving, self.spread)
+        spreads = (self.base, self.cap, self.spread, self.crowd)
+        times = (*spreads, self.patience, self.stable, self.forgiving)
         whole = self.attempts is None or self.attempts > 0
         if not (whole and all(math.isfinite(time) and time >= 0 for time in times)):
             raise OperatorError(
@@ -40,13 +43,20 @@ class RetryPolicy:
             )
 
     def window(
-        self, attempt: int, *, first: bool = False, many: bool = False, unheard: float = 0.0
+        self,
+        attempt: int,
+        *,
+        first: bool = False,
+        many: bool = False,
+        unheard: float = 0.0,
+        crowd: float = 0.0,
     ) -> float:
         """The longest wait before attempt 0, 1, 2 ..., unless the server asks for more.
 
         `many` were probably cut off in the same instant: they are spread. `unheard` is how long
         nobody would hear that the `first` attempt of an interruption waits: where that is enough
-        for a spread, it is the spread, and nobody waits for longer.
+        for a spread, it is the spread, and nobody waits for longer. Within `crowd` seconds the
+        server can take back all it had: it is the least window of `many`.
         """
         # 2**n is a float only up to 1,023; the cap is reached long before.
         window = self.base * 2.0 ** min(attempt, 64)
@@ -54,7 +64,8 @@ class RetryPolicy:
             window = unheard if many else min(window, unheard)
         elif many:
             window = max(window, self.spread if first else 2 * self.spread)
-        return min(self.cap, window)
+        window = min(self.cap, window)
+        return max(window, min(crowd, self.crowd)) if many else window
 
     def forgotten(self, attempts: int, flowed: float) -> int:
         """How many attempts still count, of so many, after `flowed` seconds of audio."""
@@ -98,18 +109,25 @@ class Retries:
         retry_after: float = 0.0,
         many: bool = False,
         unheard: float = 0.0,
+        crowd: float = 0.0,
     ) -> float | None:
         """Seconds until the next attempt, which counts as made; None once patience has ended.
 
         `draw` is random, of 0 to 1. `retry_after` is a floor: the jitter comes on top, for it
-        was told to many. `many` and `unheard` are explained at `RetryPolicy.window`.
+        was told to many. `many`, `unheard` and `crowd` are explained at `RetryPolicy.window`; a
+        crowd takes no more than half of the patience that is left.
         """
         policy = self.policy
         if policy.attempts is not None and self.attempt >= policy.attempts:
             return None
-        window = policy.window(self.attempt, first=self._first, many=many, unheard=unheard)
+        if self._give_up_at is None:
+            return None
+        crowd = min(crowd, (self._give_up_at - now) / 2)
+        window = policy.window(
+            self.attempt, first=self._first, many=many, unheard=unheard, crowd=crowd
+        )
         wait = max(0.0, retry_after) + draw * window
-        if self._give_up_at is None or now + wait > self._give_up_at:
+        if now + wait > self._give_up_at:
             return None
         self.attempt += 1
         self._first = False

@@ -6,6 +6,7 @@ from enum import Enum, auto
 
 from tenuto.errors import ErrorCode, RequestError, TenutoError
 from tenuto.media import FRAME_DURATION
+from tenuto.policy import CrowdTeller
 from tenuto.session import Departure, State
 from tenuto.web.chunking import FRAME_OVERHEAD, fitting
 from tenuto.web.encodings import CannotGoOn
@@ -65,6 +66,7 @@ class Delivery:
         self.silent = True
         """No frame of the present epoch has been given yet."""
         self._spoke_at = 0.0
+        self._crowd = CrowdTeller(plan.host.return_within)
         self._gave_at = 0.0
         """The beat at which frames were last given."""
 
@@ -112,7 +114,7 @@ class Delivery:
             body = plan.encoding.frames(frames) if frames else b""
         except CannotGoOn as end:
             return head + end.before + self.break_off(end.reason)
-        data = head + body + self._tail()
+        data = head + body + self._asides() + self._tail()
         if data:
             self._spoke_at = plan.host.now()
         return data or self._sign_of_life()
@@ -139,6 +141,14 @@ class Delivery:
         if self.plan.session.state is State.PAUSED:
             return False
         return self.plan.host.now() - self._spoke_at >= KEEPALIVE_AFTER
+
+    def _asides(self) -> bytes:
+        """What a listener is told beside its audio."""
+        host = self.plan.host
+        seconds = host.return_within
+        if not self._crowd.due(seconds, host.now()):
+            return b""
+        return self.plan.encoding.aside("crowd", return_within=round(seconds, 1))
 
     def _head(self) -> bytes:
         """What comes before the first frame, and before the first of each further epoch."""

@@ -64,6 +64,10 @@ class Encoding(Protocol):
 
     def notice(self, error: TenutoError) -> bytes: ...
 
+    def aside(self, code: str, **facts: int | float | str) -> bytes:
+        """A word that ends nothing; empty where there is no place for one."""
+        ...
+
 
 class Records:
     """`application/vnd.tenuto.records`: all there is to know, in order."""
@@ -146,6 +150,9 @@ class Records:
         # ASCII, so that whatever a message quotes can be encoded.
         return self._encoder.notice(Notice(json.dumps(facts)))
 
+    def aside(self, code: str, **facts: int | float | str) -> bytes:
+        return self._encoder.notice(Notice(json.dumps({"code": code, **facts})))
+
 
 class Wav:
     """`audio/wav` with a header of unknown length, then samples."""
@@ -173,6 +180,9 @@ class Wav:
 
     def notice(self, error: TenutoError) -> bytes:
         return self._samples.rest()
+
+    def aside(self, code: str, **facts: int | float | str) -> bytes:
+        return b""
 
 
 class L16:
@@ -205,6 +215,9 @@ class L16:
 
     def notice(self, error: TenutoError) -> bytes:
         return _swapped(self._samples.rest())
+
+    def aside(self, code: str, **facts: int | float | str) -> bytes:
+        return b""
 
 
 class _OneFormat:

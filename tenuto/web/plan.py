@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from tenuto.errors import OperatorError
 from tenuto.host import SessionHost
+from tenuto.policy import WORTH_TELLING
 from tenuto.session import Cursor, Session
 from tenuto.web.encodings import Encoding
 
@@ -56,6 +57,8 @@ class PlanResponse(Response):
                 **STREAM_HEADERS,
             }
         )
+        if plan.host.return_within >= WORTH_TELLING:
+            self.headers["tenuto-return-within"] = f"{plan.host.return_within:.1f}"
         # Its length is not known in advance.
         del self.headers["content-length"]
 

@@ -1,4 +1,4 @@
-"""A thousand clients after a restart, in virtual time: no stampede, and nobody left out."""
+"""A thousand clients after a restart or a crash, in virtual time: no stampede, nobody left out."""
 
 from __future__ import annotations
 
@@ -7,23 +7,29 @@ import pytest
 from bench.herd import CLIENTS, SCENARIOS, Scenario, stampede
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_after_a_restart_that_was_told_no_instant_is_crowded(seed: int) -> None:
-    herd = stampede(SCENARIOS[0], seed)
-    assert herd.ratio <= 3, f"seed {seed}: {herd.attempts}"
-    assert len(herd.admitted) == CLIENTS
-    assert herd.fastest <= 150 * 1.1, f"seed {seed}"  # the rate, and what jitter moves
-
-
-@pytest.mark.parametrize("scenario", SCENARIOS[1:], ids=lambda scenario: str(scenario.name))
-def test_after_a_crash_all_come_back_and_are_admitted_by_the_rate(scenario: Scenario) -> None:
-    for seed in range(3):
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: str(scenario.name))
+def test_no_instant_is_crowded_and_all_are_admitted_by_the_rate(scenario: Scenario) -> None:
+    for seed in range(10):
         herd = stampede(scenario, seed)
+        assert herd.ratio <= 3, f"seed {seed}: {herd.attempts}"
         assert (len(herd.admitted), herd.given_up) == (CLIENTS, 0), f"seed {seed}"
-        assert herd.fastest <= 400, f"seed {seed}"  # the burst, and a second of the rate
-        # As good as it gets without knowing how many others there are: docs/decisions, 22.
-        assert max(herd.attempts) <= 200, f"seed {seed}"
-        assert herd.ratio <= 6.5, f"seed {seed}"
+        assert herd.fastest <= 300, f"seed {seed}"  # the burst, and a second of the rate
+
+
+def test_after_a_restart_that_was_told_the_slots_are_the_servers() -> None:
+    for seed in range(10):
+        herd = stampede(SCENARIOS[0], seed)
+        assert herd.fastest <= 150 * 1.1, f"seed {seed}"  # the rate, and what jitter moves
+
+
+def test_ten_are_no_crowd_and_hear_nothing_of_a_crash() -> None:
+    """Each is back before it has played out what it holds: no window is wider than that."""
+    crash = Scenario("kill -9", back_at=0.0, hinted=False, buffered=2.0)
+    assert crash.crowd(10) == 0
+    assert crash.crowd(CLIENTS) == pytest.approx(8.33, abs=0.01)
+    for seed in range(20):
+        herd = stampede(crash, seed, clients=10)
+        assert max(herd.admitted) <= 1.5, f"seed {seed}"
 
 
 @pytest.mark.parametrize("seed", range(20))

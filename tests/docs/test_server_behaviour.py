@@ -47,6 +47,7 @@ BOUNDED = (SessionLimits, DoorLimits, TcpLimits, ReceiveWindow, Deadlines, Serve
 
 # Numbers that bound nothing: codes, formats, arithmetic, what a message shows.
 NO_LIMITS = {
+    "_SLACK",
     "ServerSettings.port", "ServerSettings.first_sequence",
     "_INTERRUPTED", "_CAPACITY", "HEADER_SIZE", "MAX_SIZE", "_PAST", "_NO_APPLICATION_PROTOCOL",
     "_RUN", "DEFAULT_PORT", "_MAX_DATAGRAM_SIZE", "H3_ERROR_BASE", "FRAMES_PER_SECOND", "_BUCKETS",
