@@ -221,12 +221,27 @@ class Connection(QuicConnection):
                 self._forgotten()
             return
         if now - self._heard_at > SILENCE:
-            # After an outage the first sign of life must not wait for the back-off.
-            self._loss._pto_count = 0
+            self._heard_again(now)
         if now - self._heard_at > ABSENCE:
             self._heard_since = now
         self._heard_at = now
         self._notice_path()
+
+    def _heard_again(self, now: float) -> None:
+        """After an outage the first sign of life must wait for no back-off, nor for probes that
+        bring one packet each: what has been under way for longer than a PTO is sent again, with
+        the window of a new path.
+        """
+        loss = self._loss
+        loss._pto_count = 0
+        if not self._handshake_complete:
+            return
+        space = self._spaces[tls.Epoch.ONE_RTT]
+        before = now - loss.get_probe_timeout()
+        overdue = [p for p in space.sent_packets.values() if p.in_flight and p.sent_time < before]
+        if overdue:
+            loss._on_packets_lost(congestion_event=False, now=now, packets=overdue, space=space)
+            self._reset_window()
 
     def _is_reset(self, data: bytes) -> bool:
         """RFC 9000 section 10.3.1: by the tokens of the connection IDs in use."""
@@ -269,6 +284,14 @@ class Connection(QuicConnection):
 
     def _reset_path(self) -> None:
         """RFC 9000 section 9.4; a new port alone is a NAT rebinding and keeps the state."""
+        self._reset_window()
+        loss = self._loss
+        loss._rtt_initialized = False
+        loss._rtt_min = math.inf
+        loss._rtt_latest = loss._rtt_smoothed = loss._rtt_variance = 0.0
+        loss._pto_count = 0
+
+    def _reset_window(self) -> None:
         loss = self._loss
         in_flight = loss.bytes_in_flight
         size = self._max_datagram_size
@@ -277,10 +300,6 @@ class Connection(QuicConnection):
         )
         loss._cc.bytes_in_flight = in_flight
         loss._pacer = QuicPacketPacer(max_datagram_size=size)
-        loss._rtt_initialized = False
-        loss._rtt_min = math.inf
-        loss._rtt_latest = loss._rtt_smoothed = loss._rtt_variance = 0.0
-        loss._pto_count = 0
 
     # Sending
 

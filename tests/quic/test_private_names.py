@@ -59,6 +59,7 @@ BUILDER = {"_datagram_needs_padding"}
 RECOVERY = {
     "_cc",
     "_pacer",
+    "_on_packets_lost",
     "_pto_count",
     "_rtt_initial",
     "_rtt_initialized",
@@ -90,6 +91,7 @@ OURS = {
     "_forgotten",
     "_heard_at",
     "_heard_since",
+    "_heard_again",
     "_is_reset",
     "_newest_request",
     "_notice_path",
@@ -99,6 +101,7 @@ OURS = {
     "_refused_from",
     "_reset_key",
     "_reset_path",
+    "_reset_window",
     "_tokens_from_key",
     "_unconsumed",
     "_unconsumed_total",
