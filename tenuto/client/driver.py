@@ -39,9 +39,8 @@ _MOST_OLD = 2
 _STALE_AFTER = 1.0
 """Seconds between two rebindings that nobody asked for but a socket whose sends fail."""
 
-# The system's words for a moment, or for a datagram that is too large: another port helps with
-# neither.
-_PASSING = frozenset({errno.ENOBUFS, errno.ENOMEM, errno.EMSGSIZE})
+# The system's words for a moment: another port does not help.
+_PASSING = frozenset({errno.ENOBUFS, errno.ENOMEM})
 
 # Stepping exactly onto aioquic's loss timer can find nothing due and the same timer again.
 _PAST = 1e-6
@@ -95,6 +94,7 @@ class QuicDriver:
         self._probes: deque[float] = deque()
         self._over = False
         self._stale = False
+        self._narrow = False
         self._rebound_at = -math.inf
         self._old: dict[UdpSocket, asyncio.TimerHandle] = {}
         self._socket = UdpSocket(address, self._burst, self._socket_failed, local)
@@ -113,7 +113,6 @@ class QuicDriver:
         else:
             self._ping_at = self._loop.time() + PING_INTERVAL
             self.ping()
-            self.transmit()
 
     def ping(self) -> None:
         """One PING now, from another port where the last sends failed."""
@@ -139,7 +138,7 @@ class QuicDriver:
         except OSError:
             self._stale = True
             return True
-        self._stale = False
+        self._stale = self._narrow = False
         new_path = fresh.host != self._socket.host
         self._set_aside(self._socket)
         self._socket = fresh
@@ -230,10 +229,11 @@ class QuicDriver:
         if self._probes and now >= self._probes[0]:
             while self._probes and now >= self._probes[0]:
                 self._probes.popleft()
-            self._connection.probe(padded=True)
+            self._connection.probe(padded=not self._narrow)
 
     def _probe(self, now: float) -> None:
-        self._connection.probe(padded=self._connection.unheard(now) >= DOUBT)
+        doubtful = self._connection.unheard(now) >= DOUBT
+        self._connection.probe(padded=doubtful and not self._narrow)
 
     def _arm(self) -> None:
         if self._over:
@@ -259,6 +259,9 @@ class QuicDriver:
         elif not self._connection.established:
             reason = f"{self._address} cannot be reached: {error.strerror or error}"
             self._lose(LegError(FailureKind.UNREACHABLE, reason))
+        elif error.errno == errno.EMSGSIZE:
+            # 1,200 bytes are what QUIC needs: what is smaller still passes, pings among it.
+            self._narrow = True
         elif error.errno not in _PASSING:
             # Perhaps a network change: the next ping is sent from another socket.
             self._stale = True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from aioquic.quic.events import QuicEvent, StreamDataReceived
 
 from tests.support.virtual import VirtualPair
@@ -39,7 +41,7 @@ class Listening:
     def gap(self, *, since: float = 0.0) -> float:
         """The longest time between two frames' arrivals after `since`."""
         times = [time for time in self.heard if time >= since]
-        return max(b - a for a, b in zip(times, times[1:], strict=False))
+        return max(b - a for a, b in pairwise(times))
 
     def alive_after(self, time: float) -> float:
         """Seconds from then until a frame comes."""
