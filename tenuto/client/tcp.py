@@ -115,8 +115,10 @@ class TcpLeg:
 
     def rest(self, quiet: bool) -> None:
         """Whether the kernel's keep-alives wake the radio."""
-        made: socket.socket = self._writer.get_extra_info("socket")
-        with suppress(OSError):  # closed meanwhile
+        made: socket.socket | None = self._writer.get_extra_info("socket")
+        if made is None:
+            return  # closed meanwhile
+        with suppress(OSError):
             made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, not quiet)
 
     def rebind(self) -> bool:

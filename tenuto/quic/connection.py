@@ -238,7 +238,8 @@ class Connection(QuicConnection):
             return
         space = self._spaces[tls.Epoch.ONE_RTT]
         before = now - loss.get_probe_timeout()
-        overdue = [p for p in space.sent_packets.values() if p.in_flight and p.sent_time < before]
+        sent = space.sent_packets.values()
+        overdue = [p for p in sent if p.in_flight and (p.sent_time or 0.0) < before]
         if overdue:
             loss._on_packets_lost(congestion_event=False, now=now, packets=overdue, space=space)
             self._reset_window()

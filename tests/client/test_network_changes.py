@@ -134,8 +134,8 @@ async def test_whatever_netlink_refuses_changes_are_seen(
     step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = DeafSocket(step)
-    monkeypatch.setattr(changes.socket, "socket", lambda *_: made)
-    monkeypatch.setattr(changes.socket, "AF_NETLINK", 16, raising=False)
+    monkeypatch.setattr("tenuto.client.changes.socket.socket", lambda *_: made)
+    monkeypatch.setattr("tenuto.client.changes.socket.AF_NETLINK", 16, raising=False)
     eyes, calls = Eyes("a"), [0]
 
     def count() -> None:
