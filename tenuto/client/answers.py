@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from tenuto.client.errors import ConnectError, FailureKind
+from tenuto.client.events import NoticeReceived
+from tenuto.client.problem import error_code
 from tenuto.errors import ErrorCode, RequestError
 
 __all__ = [
@@ -16,6 +18,7 @@ __all__ = [
     "after_failure",
     "after_loss",
     "after_refusal",
+    "as_told",
     "retry_after",
     "strikes_many",
 ]
@@ -47,6 +50,21 @@ class Loss:
     remedy: str = ""
     retry_after: float = 0.0
     many: bool = False
+
+
+def as_told(loss: Loss, notice: NoticeReceived | None) -> Loss:
+    """The same, or what the server said last, where that was why it would end."""
+    told = None if notice is None else error_code(notice.code)
+    if notice is None or told is None:
+        return loss
+    wait = retry_after(notice.fields)
+    return Loss(
+        f"{notice.message or notice.code} ({notice.code})",
+        told,
+        notice.remedy,
+        wait,
+        many=told is ErrorCode.DRAINING and not wait,
+    )
 
 
 # Other endings that the server tells of are of the source, of the session or of our own making:

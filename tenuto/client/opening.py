@@ -19,9 +19,10 @@ from tenuto.client.resuming import Resumer
 from tenuto.client.stream import Stream
 from tenuto.client.target import Address, Target, Value
 from tenuto.client.trust import Trust
-from tenuto.policy import RetryPolicy
+from tenuto.client.watch import WATCH
+from tenuto.policy import RetryPolicy, WatchPolicy
 
-__all__ = ["RETRY", "open_stream", "session_url"]
+__all__ = ["RETRY", "WATCH", "open_stream", "session_url"]
 
 RETRY = RetryPolicy()
 """A minute of attempts, at most 4 s apart."""
@@ -39,6 +40,7 @@ async def open_stream(
     method: Literal["GET", "POST"] = "GET",
     token: str | None = None,
     resume: RetryPolicy | None = RETRY,
+    watch: WatchPolicy | None = WATCH,
     trust: Trust | None = None,
     on_event: Callable[[Event], None] | None = None,
     deadlines: Deadlines = DEADLINES,
@@ -78,6 +80,7 @@ async def open_stream(
         started,
         resuming=resume is not None,
         deadline=deadlines.response,
+        watch=watch,
     )
     stream = Stream(flow, Controls(dialer, asking), log)
     try:

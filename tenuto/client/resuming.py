@@ -62,7 +62,8 @@ class Resumer:
     ) -> None:
         self.wish: Transport | None = None
         """What the next attempt is made over, once."""
-        self._transport: TransportChoice = transport
+        self.transport: TransportChoice = transport
+        """What the caller allows."""
         self._dialer = dialer
         self._asking = asking
         self._retries = Retries(policy)
@@ -94,7 +95,7 @@ class Resumer:
         while True:
             await self._wait(unheard)
             self._attempts += 1
-            transport, self.wish = self.wish or self._transport, None
+            transport, self.wish = self.wish or self.transport, None
             try:
                 return await self.attempt(place, transport)
             except ConnectError as error:

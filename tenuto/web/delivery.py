@@ -10,6 +10,7 @@ from tenuto.session import Departure, State
 from tenuto.web.chunking import FRAME_OVERHEAD, fitting
 from tenuto.web.encodings import CannotGoOn
 from tenuto.web.plan import Plan
+from tenuto.web.words import Words
 
 __all__ = ["KEEPALIVE_AFTER", "Delivery", "DeliveryState"]
 
@@ -17,7 +18,8 @@ _PATIENCE = 0.010
 """Seconds by which a chunk may be late before it goes as it is."""
 
 KEEPALIVE_AFTER = 0.200
-"""Seconds without a record after which a listener of records gets a sign of life."""
+"""Seconds without a record, or since the last sign of life where the listener has all that there
+is, after which a listener of records gets one."""
 
 _DEPARTURES = {
     Departure.FELL_BEHIND: (
@@ -64,7 +66,10 @@ class Delivery:
         """That of what was given; None before the first byte."""
         self.silent = True
         """No frame of the present epoch has been given yet."""
+        self._words = Words(plan)
         self._spoke_at = 0.0
+        self._lived_at = 0.0
+        """When it was last told that it has all that is due."""
         self._gave_at = 0.0
         """The beat at which frames were last given."""
 
@@ -92,7 +97,9 @@ class Delivery:
             return False
         if self._epoch != self.plan.session.epoch:
             return False
-        return not self._life_is_due() and not self._ripe(self._chunk)
+        if self._words.due or self._life_is_due():
+            return False
+        return not self._ripe(self._chunk)
 
     def pull(self, most: int) -> bytes:
         """The bytes to send now, of at most `most` frames; empty while nothing is due."""
@@ -101,7 +108,7 @@ class Delivery:
         plan = self.plan
         if plan.chunk is not None:
             most = min(most, self._chunk)
-        head = self._head()
+        head = self._head() + self._words.take()
         frames = plan.host.take(plan.session, plan.cursor, most) if self._ripe(most) else []
         if frames:
             self.silent = False
@@ -113,9 +120,12 @@ class Delivery:
         except CannotGoOn as end:
             return head + end.before + self.break_off(end.reason)
         data = head + body + self._tail()
+        if self._life_is_due():
+            self._lived_at = self._spoke_at = plan.host.now()
+            return data + plan.encoding.keepalive()
         if data:
             self._spoke_at = plan.host.now()
-        return data or self._sign_of_life()
+        return data
 
     def break_off(self, failure: TenutoError) -> bytes:
         """Give up for a reason of the door's own; the NOTICE to send, if the encoding has any."""
@@ -125,20 +135,19 @@ class Delivery:
         self.failure = failure
         return self.plan.encoding.notice(failure)
 
-    def _sign_of_life(self) -> bytes:
-        """A KEEPALIVE where nothing was said for 200 ms: silence is to mean trouble.
-
-        Not while paused, for radios must sleep.
-        """
-        if not self._life_is_due():
-            return b""
-        self._spoke_at = self.plan.host.now()
-        return self.plan.encoding.keepalive()
-
     def _life_is_due(self) -> bool:
-        if self.plan.session.state is State.PAUSED:
+        """Was nothing said for 200 ms, or does the listener have all that there is?
+
+        Silence is to mean trouble, and a source that is slow is not to be taken for a path that
+        is. Not while paused, for radios must sleep.
+        """
+        session = self.plan.session
+        if session.state is State.PAUSED or self.state is not DeliveryState.OPEN:
             return False
-        return self.plan.host.now() - self._spoke_at >= KEEPALIVE_AFTER
+        now = self.plan.host.now()
+        if now - self._lived_at < KEEPALIVE_AFTER:
+            return False
+        return self.plan.cursor.next >= session.end or now - self._spoke_at >= KEEPALIVE_AFTER
 
     def _head(self) -> bytes:
         """What comes before the first frame, and before the first of each further epoch."""
@@ -147,6 +156,7 @@ class Delivery:
             return b""
         begun, self._epoch = self._epoch is not None, epoch
         self.silent = True
+        self._lived_at = self.plan.host.now()
         return encoding.flushed() if begun else encoding.begin(self._chunk)
 
     def _together(self, wanted: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -58,6 +58,10 @@ class Encoding(Protocol):
 
     def keepalive(self) -> bytes:
         """A sign of life; empty where any byte would be taken for audio."""
+        ...
+
+    def word(self, facts: Mapping[str, str | float]) -> bytes:
+        """A NOTICE that ends nothing, of short ASCII; empty where there are none."""
         ...
 
     def end(self) -> bytes: ...
@@ -122,6 +126,9 @@ class Records:
     def keepalive(self) -> bytes:
         return self._encoder.keepalive()
 
+    def word(self, facts: Mapping[str, str | float]) -> bytes:
+        return self._encoder.notice(Notice(json.dumps(facts)))
+
     def end(self) -> bytes:
         session = self._session
         return self._encoder.end(End(session.end - session.base, session.samples))
@@ -168,6 +175,9 @@ class Wav:
     def keepalive(self) -> bytes:
         return b""
 
+    def word(self, facts: Mapping[str, str | float]) -> bytes:
+        return b""
+
     def end(self) -> bytes:
         return self._samples.rest()
 
@@ -198,6 +208,9 @@ class L16:
             raise CannotGoOn(_swapped(end.before), end.reason) from end
 
     def keepalive(self) -> bytes:
+        return b""
+
+    def word(self, facts: Mapping[str, str | float]) -> bytes:
         return b""
 
     def end(self) -> bytes:
