@@ -109,6 +109,7 @@ class Delivery:
         if plan.chunk is not None:
             most = min(most, self._chunk)
         head = self._head() + self._words.take()
+        life = self._life_is_due()
         frames = plan.host.take(plan.session, plan.cursor, most) if self._ripe(most) else []
         if frames:
             self.silent = False
@@ -120,7 +121,7 @@ class Delivery:
         except CannotGoOn as end:
             return head + end.before + self.break_off(end.reason)
         data = head + body + self._tail()
-        if self._life_is_due():
+        if life and self.state is not DeliveryState.COMPLETE:
             self._lived_at = self._spoke_at = plan.host.now()
             return data + plan.encoding.keepalive()
         if data:
@@ -147,7 +148,9 @@ class Delivery:
         now = self.plan.host.now()
         if now - self._lived_at < KEEPALIVE_AFTER:
             return False
-        return self.plan.cursor.next >= session.end or now - self._spoke_at >= KEEPALIVE_AFTER
+        # Of a source that keeps up more is waiting here at every beat; a part of a chunk is none.
+        few = session.end - self.plan.cursor.next <= max(1, self._chunk - 1)
+        return few or now - self._spoke_at >= KEEPALIVE_AFTER
 
     def _head(self) -> bytes:
         """What comes before the first frame, and before the first of each further epoch."""
