@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from tenuto.client.errors import ConnectError, FailureKind
+from tenuto.client.errors import ConnectError, FailureKind, StreamCut
 from tenuto.client.events import NoticeReceived
 from tenuto.client.problem import error_code
 from tenuto.errors import ErrorCode, RequestError
@@ -20,6 +20,7 @@ __all__ = [
     "after_refusal",
     "as_told",
     "retry_after",
+    "stream_cut",
     "strikes_many",
 ]
 
@@ -64,6 +65,18 @@ def as_told(loss: Loss, notice: NoticeReceived | None) -> Loss:
         notice.remedy,
         wait,
         many=told is ErrorCode.DRAINING and not wait,
+    )
+
+
+def stream_cut(loss: Loss, session: str | None, epoch: int, next_sequence: int) -> StreamCut:
+    """What is raised for a loss after which the stream does not go on by itself."""
+    return StreamCut(
+        loss.reason,
+        session=session,
+        epoch=epoch,
+        next_sequence=next_sequence,
+        code=loss.told or ErrorCode.INTERNAL,
+        remedy=loss.remedy,
     )
 
 

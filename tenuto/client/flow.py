@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from tenuto.client import road
-from tenuto.client.answers import Loss, after_loss, as_told, strikes_many
-from tenuto.client.asking import Asking, Place
+from tenuto.client.answers import Loss, after_loss, as_told, stream_cut, strikes_many
+from tenuto.client.asking import Asking
 from tenuto.client.beside import Beside
 from tenuto.client.dialing import AnyLeg, Dialed
-from tenuto.client.errors import ConnectError, LegError, StreamCut
+from tenuto.client.errors import ConnectError, LegError
 from tenuto.client.events import (
     Cut,
     EpochBegun,
@@ -97,6 +97,7 @@ class Flow:
         policy = watch if watch is not None and resuming else OFF
         memory = paths or ShortMemory()
         self._watch = Watch(self, policy, resumer.transport, asking.lead, memory, events)
+        self.on_park: Callable[[], None] = lambda: None
         self.parking = Parking(policy.park_after, self._park)
         asking.answered(dialed.response.headers)
 
@@ -183,7 +184,9 @@ class Flow:
 
     async def _move(self, transport: TransportChoice, reason: str) -> None:
         began = self._loop.time()
-        way, head = await self._beside.open(transport, self._place(), paused=self.paused)
+        way, head = await self._beside.open(
+            transport, self.reception.place(self.session), paused=self.paused
+        )
         if self.over or self.parking.parked:
             way.dialed.leg.abort()
             return
@@ -218,7 +221,9 @@ class Flow:
             return
         began = self._loop.time()
         transport, self._resumer.wish = self._resumer.wish or self._resumer.transport, None
-        way = await self._resumer.attempt(self._place(), transport, exactly=True)
+        way = await self._resumer.attempt(
+            self.reception.place(self.session), transport, exactly=True
+        )
         if self.over or not self.parking.parked:
             way.dialed.leg.abort()
             return
@@ -234,6 +239,7 @@ class Flow:
             return
         self.parking.enter()
         self._leaving = asyncio.ensure_future(self.leg.aclose())
+        self.on_park()
         self._events.add(Parked(self.reception.next_sequence, self.parking.expires_in))
 
     async def aclose(self) -> None:
@@ -352,7 +358,7 @@ class Flow:
     async def _go_on(self) -> None:
         try:
             way = await self._resumer.go_on(
-                self._place(),
+                self.reception.place(self.session),
                 self._unheard.seconds(self.reception.next_sequence, self._loop.time()),
             )
         except GaveUp as end:
@@ -386,18 +392,7 @@ class Flow:
         self._events.add(Resumed(self.leg.transport, self.leg.peer, gap, attempts, handshake))
 
     def _end(self, loss: Loss) -> None:
-        announced, sequence = self.reception.format, self.reception.next_sequence
-        self.ending = StreamCut(
-            loss.reason,
-            session=self.session,
-            epoch=0 if announced is None else announced.epoch,
-            next_sequence=sequence,
-            code=loss.told or ErrorCode.INTERNAL,
-            remedy=loss.remedy,
-        )
-        self._events.add(Cut(loss.reason, sequence))
-
-    def _place(self) -> Place:
         reception = self.reception
-        epoch = None if reception.format is None else reception.format.epoch
-        return Place(self.session, epoch, reception.next_sequence, reception.text_offset)
+        epoch, sequence = reception.epoch, reception.next_sequence
+        self.ending = stream_cut(loss, self.session, epoch or 0, sequence)
+        self._events.add(Cut(loss.reason, sequence))

@@ -48,6 +48,7 @@ class Stream(AsyncIterator[Frame]):
         self._heard: int | None = None
         self._told: int | None = None
         self._reporter: asyncio.Task[None] | None = None
+        flow.on_park = controls.let_go
         self._changes = None if changes is None else changes(flow.network_changed)
 
     @property

@@ -71,6 +71,8 @@ class Watch:
         self._timer: asyncio.TimerHandle | None = None
         self._escaping = False
         """The move in hand is away from a leg that may still recover."""
+        self._choosing = False
+        """The move in hand is for the better, and can be given up."""
         self._attending = False
         self._sleeping = False
         self._proved_at = inf
@@ -120,7 +122,7 @@ class Watch:
     def moved(self, left: Transport, reason: str) -> None:
         """The stream goes on over another leg."""
         now = self._loop.time()
-        self._escaping = False
+        self._escaping = self._choosing = False
         self._switches.made(now)
         here = self._stream.leg.transport
         if left == "quic" and here == "tcp" and reason != "asked":
@@ -129,7 +131,7 @@ class Watch:
 
     def stayed(self, transport: TransportChoice, reason: str) -> None:
         now = self._loop.time()
-        self._escaping = False
+        self._escaping = self._choosing = False
         if reason in _FORCED:
             self._dog.tried(now)
         elif transport == "quic":
@@ -153,7 +155,7 @@ class Watch:
             return
         due = self._dog.due()
         if self._at_ease:
-            due = min(due, self._upgrade_at(), self._proved_at)
+            due = min(due, self._upgrade_at(self._loop.time()), self._proved_at)
         if self._timer is not None:
             if self._timer.when() <= due:
                 return  # It will see.
@@ -180,6 +182,8 @@ class Watch:
                 self._events.add(Suspected(leg.transport, self._dog.lag(now)))
             case Alarm.SWITCH:
                 if self._stream.changing:
+                    if self._choosing:
+                        self._stream.stay("its own leg has fallen behind")
                     self._dog.tried(now)
                     return
                 reason = "black hole" if self._dog.silent(now) else "throttled"
@@ -201,18 +205,21 @@ class Watch:
         if now >= self._proved_at:
             self._proved_at = inf
             self._paths.worked("quic")
-        if now >= self._upgrade_at():
-            self._switches.made(now)
-            self._stream.change("quic", "QUIC again")
+        if now >= self._upgrade_at(now):
+            self._begin("quic", "QUIC again", now)
         elif self._suffers(now) and self._switches.may(now):
-            self._switches.made(now)
-            self._stream.change("tcp", "late frames")
+            self._begin("tcp", "late frames", now)
+
+    def _begin(self, transport: Transport, reason: str, now: float) -> None:
+        self._switches.made(now)
+        self._choosing = True
+        self._stream.change(transport, reason)
 
     def _suffers(self, now: float) -> bool:
         quic = self._choice == "auto" and self._stream.leg.transport == "quic"
         return quic and self._late.bad(now)
 
-    def _upgrade_at(self) -> float:
+    def _upgrade_at(self, now: float) -> float:
         if self._choice != "auto" or self._stream.leg.transport == "quic":
             return inf
-        return self._switches.upgrade_at(self._loop.time(), self._paths.reprobe_in())
+        return self._switches.upgrade_at(now, self._paths.reprobe_in())

@@ -44,6 +44,9 @@ class DeliveryState(Enum):
     """A NOTICE was given: the stream must end so that nobody takes it for complete."""
 
 
+_OVER = (DeliveryState.COMPLETE, DeliveryState.BROKEN)
+
+
 class Delivery:
     """One plan being carried out.
 
@@ -121,7 +124,7 @@ class Delivery:
         except CannotGoOn as end:
             return head + end.before + self.break_off(end.reason)
         data = head + body + self._tail()
-        if life and self.state is not DeliveryState.COMPLETE:
+        if life and self.state not in _OVER:
             self._lived_at = self._spoke_at = plan.host.now()
             return data + plan.encoding.keepalive()
         if data:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import TypeVar
@@ -185,10 +186,9 @@ async def test_quic_that_is_still_dead_is_tried_less_and_less(
 
 
 @pytest.mark.parametrize("transport", ["auto", "tcp"])
-async def test_tcp_that_stands_still_is_left_too(
-    field: Field, transport: TransportChoice, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with field.open("source=counting&frames=200&lead=1", transport) as stream:
+async def test_tcp_that_stands_still_is_left_too(field: Field, transport: TransportChoice) -> None:
+    stays = replace(SOON, interval=30.0)
+    async with field.open("source=counting&frames=200&lead=1", transport, stays) as stream:
         if transport == "auto":
             await stream.move("tcp")
         got = await hear(stream, 80)

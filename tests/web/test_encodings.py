@@ -157,7 +157,7 @@ async def test_who_attaches_to_a_paused_session_is_told_in_records(
 async def test_who_has_all_that_there_is_is_told_so_between_frames() -> None:
     """A source slower than real time is not to be taken for a path that is."""
     host = SessionHost()
-    session = host.open(CountingSource(frames=40, delay=0.03, run=640))
+    session = host.open(CountingSource(frames=40, delay=0.03))
     cursor = host.attach(session, "a")
     delivery = Delivery(Plan(host, session, cursor, Records(session, cursor)), frames_per_chunk=1)
     said = []
