@@ -95,8 +95,8 @@ class Flow:
         """A move of our own accord."""
         self._leaving: asyncio.Task[None] | None = None
         policy = watch if watch is not None and resuming else OFF
-        memory = paths or ShortMemory()
-        self._watch = Watch(self, policy, resumer.transport, asking.lead, memory, events)
+        self.paths = paths or ShortMemory()
+        self._watch = Watch(self, policy, resumer.transport, asking.lead, self.paths, events)
         self.on_park: Callable[[], None] = lambda: None
         self.parking = Parking(policy.park_after, self._park)
         asking.answered(dialed.response.headers)
@@ -171,10 +171,6 @@ class Flow:
         else:
             self.change(self._resumer.transport, "network change")
 
-    def network_changed(self) -> None:
-        self._watch.network_changed()
-        self.rebind()
-
     async def _try_to_move(self, transport: TransportChoice, reason: str) -> None:
         try:
             await self._move(transport, reason)
@@ -221,15 +217,14 @@ class Flow:
             return
         began = self._loop.time()
         transport, self._resumer.wish = self._resumer.wish or self._resumer.transport, None
-        way = await self._resumer.attempt(
-            self.reception.place(self.session), transport, exactly=True
-        )
+        place = self.reception.place(self.session)
+        way = await self._resumer.attempt(place, transport, exactly=True)
         if self.over or not self.parking.parked:
             way.dialed.leg.abort()
             return
         self._adopt(way)
-        leg, next_sequence = self.leg, self.reception.next_sequence
-        self._events.add(Unparked(leg.transport, leg.peer, next_sequence, self._handshaken - began))
+        leg, handshake = self.leg, self._handshaken - began
+        self._events.add(Unparked(leg.transport, leg.peer, place.sequence, handshake))
         self.parking.leave()
         self.parking.wait()
 

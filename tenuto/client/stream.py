@@ -49,7 +49,7 @@ class Stream(AsyncIterator[Frame]):
         self._told: int | None = None
         self._reporter: asyncio.Task[None] | None = None
         flow.on_park = controls.let_go
-        self._changes = None if changes is None else changes(flow.network_changed)
+        self._changes = None if changes is None else changes(self._network_changed)
 
     @property
     def format(self) -> AudioFormat:
@@ -243,6 +243,10 @@ class Stream(AsyncIterator[Frame]):
                 await self._reporter
         await self._controls.aclose()
         await self._flow.aclose()
+
+    def _network_changed(self) -> None:
+        self._flow.paths.network_changed()
+        self._flow.rebind()
 
     async def _command(
         self, name: str, fields: Mapping[str, Value] | None = None

@@ -138,10 +138,6 @@ class Watch:
             self._paths.failed("quic")
         self._arm()
 
-    def network_changed(self) -> None:
-        """What is known of the old one holds no longer."""
-        self._paths.network_changed()
-
     def close(self) -> None:
         self._attending = False
         if self._timer is not None:
