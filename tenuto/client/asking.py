@@ -89,6 +89,8 @@ class Asking:
             self._source = _source(given)
         self._skipped = _whole(given.get("skip"))
         self._offset = _whole(given.get("offset"))
+        self._key = secrets.token_urlsafe(12)
+        self._restarts = 0
         self._origin: int | None = None
         """The number of the first frame behind what was skipped."""
 
@@ -104,7 +106,8 @@ class Asking:
 
     def first(self) -> Request:
         """What the caller asks for."""
-        return self._request(self._method, self.target, self._params, self._token)
+        key = None if self.session is not None else self._key
+        return self._request(self._method, self.target, self._params, self._token, key)
 
     def resume(self, place: Place) -> Request:
         """The same session, from a frame on."""
@@ -132,7 +135,10 @@ class Asking:
             skip = self._skipped + max(0, sequence - origin)
             params["skip"] = skip
         target = self.target.at("/v1/speak")
-        return Anew(self._request(self._method, target, params, self._token), skip, text_offset)
+        # The next attempt at the same place asks for the same session.
+        key = f"{self._key}.{self._restarts}.{sequence}"
+        request = self._request(self._method, target, params, self._token, key)
+        return Anew(request, skip, text_offset)
 
     def control(self, session: str, fields: Mapping[str, Value]) -> Request:
         target = self.target.at(f"/v1/sessions/{quote(session, safe='')}/control")
@@ -152,6 +158,7 @@ class Asking:
     def restarted(self, anew: Anew, sequence: int) -> None:
         """The new session is there: its token and its beginning are what counts."""
         self._session_token = None
+        self._restarts += 1
         self._origin = sequence
         self._skipped = anew.skip or 0
         self._offset = anew.text_offset or 0
@@ -166,7 +173,12 @@ class Asking:
         self.target = Target(target.host, target.port, self.target.path, self.target.query)
 
     def _request(
-        self, method: str, target: Target, params: Mapping[str, Value], token: str | None
+        self,
+        method: str,
+        target: Target,
+        params: Mapping[str, Value],
+        token: str | None,
+        key: str | None = None,
     ) -> Request:
         headers = [
             ("accept", f"{MEDIA_TYPE}; v={VERSION}"),
@@ -174,6 +186,8 @@ class Asking:
         ]
         if token is not None:
             headers.append(("authorization", f"Bearer {token}"))
+        if key is not None:
+            headers.append(("idempotency-key", key))
         if method == "GET":
             path = target.request_path(params)
             return Request(method, target.authority, path, tuple(headers))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 from tenuto.client.advice import connect_error
 from tenuto.client.errors import Failure, FailureKind, LegError
@@ -12,6 +14,7 @@ from tenuto.client.events import EventLog, TransportChosen, TransportFailed
 from tenuto.client.exchange import Request, Response, Transport, TransportChoice
 from tenuto.client.problem import MAX_PROBLEM_SIZE, problem_error
 from tenuto.client.quic import QuicLeg, connect_quic
+from tenuto.client.race import first_to_connect
 from tenuto.client.target import Address, Target, resolve
 from tenuto.client.tcp import TcpLeg, connect_tcp
 from tenuto.client.trust import Trust
@@ -21,6 +24,8 @@ from tenuto.wire import MEDIA_TYPE
 __all__ = ["DEADLINES", "AnyLeg", "Deadlines", "Dialed", "Dialer"]
 
 AnyLeg = QuicLeg | TcpLeg
+
+T = TypeVar("T")
 
 _REASON_WITHIN = 5.0
 """Seconds for the body of a refusal; without it the status says enough."""
@@ -32,14 +37,15 @@ class Deadlines:
 
     name: float = 10.0
     """The look-up of the host's addresses."""
-    quic: float = 2.0
-    """QUIC's handshake, over all addresses, while TCP is there to follow."""
-    quic_alone: float = 10.0
-    """QUIC's handshake where nothing follows it."""
+    quic: float = 10.0
+    """QUIC's handshake, over all addresses."""
+    quic_left: float = 2.0
+    """The same, once TCP has failed: who is refused there soon asks again."""
     tcp: float = 10.0
     """TCP's and TLS's handshake, over all addresses."""
     response: float = 15.0
-    """From the request to the response headers, which come before the first frame exists."""
+    """From the request to the response headers, which come before the first frame exists; and
+    in a race from these to the first record."""
 
 
 DEADLINES = Deadlines()
@@ -70,30 +76,31 @@ class Dialer:
     ) -> None:
         self._trust = trust
         self.deadlines = deadlines
-        self._log = log
+        self.log = log
         self._addresses = addresses
 
     async def dial(self, target: Target, request: Request, transport: TransportChoice) -> Dialed:
-        """QUIC first and TCP behind it, or the one asked for.
+        """A race of QUIC and TCP, or the one asked for.
 
         Raises `RequestError` for a refusal by HTTP, which is final on either, `ConnectError`
         where no transport got through.
         """
         order: tuple[Transport, ...] = ("quic", "tcp") if transport == "auto" else (transport,)
-        failures: list[Failure] = []
-        began = asyncio.get_running_loop().time()
         try:
             found = await self._resolve(target)
         except LegError as failed:
             failures = [Failure(order[0], failed.kind, failed.reason)]
             raise connect_error(target, failures) from None
-        for attempt in order:
-            try:
-                return await self._attempt(target, request, attempt, found, began, len(order) == 1)
-            except LegError as failed:
-                failures.append(Failure(attempt, failed.kind, failed.reason))
-                self._log.add(TransportFailed(failures[-1]))
-        raise connect_error(target, failures)
+        attempt = _Attempt(self, target, request, found)
+        try:
+            dialed = await first_to_connect(
+                [partial(attempt.over, each, racing=len(order) > 1) for each in order],
+                discard=_let_go,
+            )
+        except LegError:
+            raise connect_error(target, attempt.failures) from None
+        attempt.won(dialed)
+        return dialed
 
     async def connect_tcp(self, target: Target) -> TcpLeg:
         """A connection for exchanges beside the audio; raises `LegError`."""
@@ -116,46 +123,105 @@ class Dialer:
                 f"no address for {target.host} within {self.deadlines.name:g} s",
             ) from None
 
-    async def _attempt(
-        self,
-        target: Target,
-        request: Request,
-        transport: Transport,
-        addresses: Sequence[Address],
-        began: float,
-        alone: bool,
-    ) -> Dialed:
-        loop = asyncio.get_running_loop()
-        leg = await self._connect(target, transport, addresses, alone=alone)
-        connected = loop.time() - began
-        try:
-            response = await self._respond(leg, request)
-            responded = loop.time() - began
-            self._log.add(TransportChosen(transport, leg.peer, connected))
-            await _check(leg, response, target)
-        except BaseException:
-            await leg.aclose()
-            raise
-        return Dialed(leg, response, connected, responded)
-
-    async def _connect(
-        self, target: Target, transport: Transport, addresses: Sequence[Address], *, alone: bool
+    async def connect(
+        self, target: Target, transport: Transport, addresses: Sequence[Address]
     ) -> AnyLeg:
+        """A leg whose handshake is complete; raises `LegError`."""
         host, deadlines = target.host, self.deadlines
         if transport == "tcp":
             return await connect_tcp(addresses, host, self._trust, deadline=deadlines.tcp)
-        deadline = deadlines.quic_alone if alone else deadlines.quic
-        return await connect_quic(addresses, host, self._trust, deadline=deadline)
+        return await connect_quic(addresses, host, self._trust, deadline=deadlines.quic)
 
-    async def _respond(self, leg: AnyLeg, request: Request) -> Response:
+
+class _Attempt:
+    """One request, over one transport or raced over both."""
+
+    def __init__(
+        self, dialer: Dialer, target: Target, request: Request, addresses: Sequence[Address]
+    ) -> None:
+        self.failures: list[Failure] = []
+        self._dialer = dialer
+        self._target = target
+        self._request = request
+        self._addresses = addresses
+        self._loop = asyncio.get_running_loop()
+        self._began = self._loop.time()
+        self._quic_began = False
+        self._quic: asyncio.Timeout | None = None
+        """Until QUIC's handshake is done."""
+
+    async def over(self, transport: Transport, *, racing: bool = False) -> Dialed:
+        """The answer to the request by this one; raises `LegError` and `RequestError`.
+
+        `racing`: not before its body has begun. A path may let a handshake through, and no more.
+        """
         try:
-            async with asyncio.timeout(self.deadlines.response):
-                return await leg.request(request)
+            return await self._over(transport, racing)
+        except LegError as failed:
+            self._failed(Failure(transport, failed.kind, failed.reason))
+            if transport == "tcp" and self._quic is not None:
+                self._hurry(self._quic)
+            raise
+
+    async def _over(self, transport: Transport, racing: bool) -> Dialed:
+        leg = await self._connect(transport)
+        try:
+            connected = self._loop.time() - self._began
+            response = await self._respond(leg, leg.request(self._request), "the request")
+            responded = self._loop.time() - self._began
+            await _check(leg, response, self._target)
+            if racing:
+                await self._respond(leg, leg.begin(), "with a record")
+        except BaseException:
+            leg.abort()
+            raise
+        return Dialed(leg, response, connected, responded)
+
+    def won(self, dialed: Dialed) -> None:
+        """Tell who carries the stream, and that QUIC does not where it should."""
+        leg = dialed.leg
+        if leg.transport == "tcp" and self._quic_began and not self.failures:
+            took = self._loop.time() - self._began
+            reason = f"it had brought nothing after {took:.2f} s, and TCP had"
+            self._failed(Failure("quic", FailureKind.TIMEOUT, reason))
+        self._dialer.log.add(TransportChosen(leg.transport, leg.peer, dialed.connected))
+
+    def _failed(self, failure: Failure) -> None:
+        self.failures.append(failure)
+        self._dialer.log.add(TransportFailed(failure))
+
+    async def _connect(self, transport: Transport) -> AnyLeg:
+        if transport == "tcp":
+            return await self._dialer.connect(self._target, transport, self._addresses)
+        self._quic_began = True
+        try:
+            async with asyncio.timeout(None) as self._quic:
+                if self.failures:
+                    self._hurry(self._quic)
+                return await self._dialer.connect(self._target, transport, self._addresses)
+        except TimeoutError:
+            tried = " and ".join(map(str, self._addresses))
+            reason = f"no answer from {tried} within {self._loop.time() - self._began:.1f} s"
+            raise LegError(FailureKind.TIMEOUT, reason) from None
+        finally:
+            self._quic = None
+
+    def _hurry(self, limit: asyncio.Timeout) -> None:
+        limit.reschedule(max(self._loop.time(), self._began + self._dialer.deadlines.quic_left))
+
+    async def _respond(self, leg: AnyLeg, answer: Awaitable[T], what: str) -> T:
+        within = self._dialer.deadlines.response
+        try:
+            async with asyncio.timeout(within):
+                return await answer
         except TimeoutError:
             raise LegError(
-                FailureKind.TIMEOUT,
-                f"{leg.peer} did not answer the request within {self.deadlines.response:g} s",
+                FailureKind.TIMEOUT, f"{leg.peer} did not answer {what} within {within:g} s"
             ) from None
+
+
+async def _let_go(dialed: Dialed) -> None:
+    await dialed.leg.aclose()
 
 
 async def _check(leg: AnyLeg, response: Response, target: Target) -> None:

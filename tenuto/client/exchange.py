@@ -74,6 +74,13 @@ class Leg(Protocol):
         """
         ...
 
+    async def begin(self) -> None:
+        """Wait until the body has begun or has ended; `read` gives what came.
+
+        Raises `LegError`.
+        """
+        ...
+
     async def read(self) -> bytes:
         """The next run of the body; empty at its clean end.
 

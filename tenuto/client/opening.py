@@ -1,4 +1,4 @@
-"""Opening a stream: QUIC first, TCP if it does not connect."""
+"""Opening a stream: a race of QUIC and TCP, and patience with a server that is full for now."""
 
 from __future__ import annotations
 
@@ -9,22 +9,30 @@ from contextlib import asynccontextmanager
 from typing import Literal
 from urllib.parse import quote
 
+from tenuto.client.answers import retry_after
 from tenuto.client.asking import Asking
 from tenuto.client.control import Controls
-from tenuto.client.dialing import DEADLINES, Deadlines, Dialer
-from tenuto.client.events import Event, EventLog
+from tenuto.client.dialing import DEADLINES, Deadlines, Dialed, Dialer
+from tenuto.client.events import Event, EventLog, Retrying
 from tenuto.client.exchange import Timings, TransportChoice
 from tenuto.client.flow import Flow
 from tenuto.client.resuming import Resumer
 from tenuto.client.stream import Stream
 from tenuto.client.target import Address, Target, Value
 from tenuto.client.trust import Trust
+from tenuto.errors import ErrorCode, RequestError
 from tenuto.policy import RetryPolicy
 
 __all__ = ["RETRY", "open_stream", "session_url"]
 
 RETRY = RetryPolicy()
 """A minute of attempts, at most 4 s apart."""
+
+MOST_REFUSALS = 3
+"""How often a first request is made again that was refused with a time to come back."""
+
+LONGEST_REFUSAL = 5.0
+"""Seconds that it waits for that; what takes longer is the caller's to decide."""
 
 
 @asynccontextmanager
@@ -57,7 +65,8 @@ async def open_stream(
     Raises `RequestError` for a refusal of the server (final on either transport), or a URL
     that is none; `ConnectError` where no transport got through; `OperatorError` for a CA
     file that cannot be read; `StreamCut` and `RemoteProtocolError` as the iteration does.
-    The first connection is not retried.
+    The first connection is not retried; but a server that lets nobody in for a moment, and says
+    for how long, is waited for, unless `resume` is None.
     """
     target = Target.parse(url)
     log = EventLog(on_event)
@@ -66,7 +75,8 @@ async def open_stream(
     asking = Asking(target, method, {**(params or {}), **given}, token=token, mode=mode)
     started = asyncio.get_running_loop().time()
     dialer = Dialer(trust or Trust(), deadlines, log, addresses)
-    dialed = await dialer.dial(target, asking.first(), transport)
+    refusals = 0 if resume is None else MOST_REFUSALS
+    dialed = await _first(dialer, asking, transport, refusals)
     timings = Timings(connected=dialed.connected, response=dialed.responded)
     resumer = Resumer(dialer, asking, transport, resume or RETRY, log, random.random)
     flow = Flow(
@@ -85,6 +95,21 @@ async def open_stream(
         yield stream
     finally:
         await stream.aclose()
+
+
+async def _first(
+    dialer: Dialer, asking: Asking, transport: TransportChoice, refusals: int
+) -> Dialed:
+    for attempt in range(1, refusals + 1):
+        try:
+            return await dialer.dial(asking.target, asking.first(), transport)
+        except RequestError as refusal:
+            wait = retry_after(refusal.detail)
+            if refusal.code is not ErrorCode.AT_CAPACITY or not 0 < wait <= LONGEST_REFUSAL:
+                raise
+        dialer.log.add(Retrying(attempt, wait))
+        await asyncio.sleep(wait)
+    return await dialer.dial(asking.target, asking.first(), transport)
 
 
 def session_url(server: str, session: str) -> str:

@@ -105,6 +105,10 @@ class QuicLeg:
             self._http.write(stream_id, request.body, end_stream=True)
         return stream_id
 
+    async def begin(self) -> None:
+        while not (self._body or self._ended):
+            await self._wait()
+
     async def read(self) -> bytes:
         while not self._body:
             if self._ended:

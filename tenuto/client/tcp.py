@@ -44,6 +44,8 @@ class TcpLeg:
     ) -> None:
         self.peer = str(address)
         self._keep = False
+        self._ahead = b""
+        """Of the body: it has come and is not given out."""
         self._reader = reader
         self._writer = writer
         self._http = h11.Connection(our_role=h11.CLIENT)
@@ -53,7 +55,7 @@ class TcpLeg:
 
     @property
     def buffered(self) -> int:
-        return len(self._http.trailing_data[0])
+        return len(self._ahead) + len(self._http.trailing_data[0])
 
     @property
     def certificate(self) -> bytes | None:
@@ -81,7 +83,15 @@ class TcpLeg:
             if not isinstance(event, h11.InformationalResponse):
                 self._fail(FailureKind.PROTOCOL, "its answer is no HTTP response")
 
+    async def begin(self) -> None:
+        if not self._ahead:
+            self._ahead = await self._read()
+
     async def read(self) -> bytes:
+        ahead, self._ahead = self._ahead, b""
+        return ahead or await self._read()
+
+    async def _read(self) -> bytes:
         while not self._ended:
             event = await self._next_event()
             if isinstance(event, h11.Data):

@@ -63,6 +63,7 @@ class ErrorCode(Enum):
     UNAUTHORIZED = ("unauthorized", 401, 0x24)  # 0x23 is one of GREASE's
     TOKEN_EXPIRED = ("token-expired", 401, 0x25)
     FORBIDDEN = ("forbidden", 403, 0x26)
+    KEY_REUSED = ("key-reused", 422, 0x27)
 
     @property
     def h3_error(self) -> int:

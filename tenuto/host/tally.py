@@ -13,6 +13,8 @@ class Tally:
 
     sessions_opened: int = 0
     sessions_refused: int = 0
+    sessions_repeated: int = 0
+    """Requests that were answered with a session that an earlier one with their key had made."""
     sessions_evicted: int = 0
     frames_produced: int = 0
     frames_sent: int = 0

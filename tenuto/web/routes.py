@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
@@ -13,7 +12,7 @@ from tenuto.auth import Scope
 from tenuto.errors import ErrorCode, RequestError
 from tenuto.host import SessionHost
 from tenuto.policy import QuicShare, decide
-from tenuto.session import DEFAULT_LEAD, LIVE_LEAD, Session, State
+from tenuto.session import Session, State
 from tenuto.sources import (
     PARAMETERS,
     MediaFolder,
@@ -24,12 +23,13 @@ from tenuto.sources import (
 )
 from tenuto.sources.base import Source
 from tenuto.web.authority import Authority, Turnstile
-from tenuto.web.encodings import Records
 from tenuto.web.guard import client_id
 from tenuto.web.negotiate import EncodingFactory, negotiate
 from tenuto.web.origin import check_origin
 from tenuto.web.parameters import Parameters, read_parameters
 from tenuto.web.plan import STREAM_HEADERS, Plan, PlanResponse
+from tenuto.web.repeats import Repeats
+from tenuto.web.wishes import Wishes, read_wishes
 
 __all__ = ["Routes", "WebOptions"]
 
@@ -77,20 +77,23 @@ class Routes:
     def __init__(self, host: SessionHost, options: WebOptions) -> None:
         self._host = host
         self._options = options
+        self._repeats = Repeats(host.now, host.find)
 
     async def speak(self, request: Request) -> Response:
         self._check_origin(request)
         self._options.authority.check(request, Scope.CREATE)
         encoding = self._encoding(request)
         parameters = await read_parameters(request)
-        wishes = _wishes(parameters)
+        wishes = read_wishes(parameters)
         if request.method == "HEAD":
             parameters.number("from")
             await self._source(parameters, wait=False)
             return _head(request)
         self._enter(request)
-        session = await self._session(parameters)
-        response = self._stream(session, encoding, wishes, start=None)
+        session, again = await self._created(request, parameters)
+        # Who asks again may have heard none of what the first answer has brought.
+        start = session.start if again else None
+        response = self._stream(session, encoding, wishes, start=start)
         response.headers.update(
             {f"tenuto-{name}": value for name, value in self._token(session).items()}
         )
@@ -101,7 +104,7 @@ class Routes:
         self._options.authority.check(request, Scope.CREATE)
         parameters = await read_parameters(request)
         self._enter(request)
-        session = await self._session(parameters)
+        session, _ = await self._created(request, parameters)
         audio = session.audio
         return JSONResponse(
             {
@@ -127,7 +130,7 @@ class Routes:
         self._options.authority.check(request, Scope.LISTEN, request.path_params["id"])
         encoding = self._encoding(request)
         parameters = await read_parameters(request)
-        wishes = _wishes(parameters)
+        wishes = read_wishes(parameters)
         start, epoch = parameters.number("from"), parameters.number("epoch")
         parameters.refuse_others(("lead", "listener", "chunk", "mode", "from", "epoch"))
         session = self._host.find(request.path_params["id"])
@@ -285,6 +288,17 @@ class Routes:
             )
         return factory
 
+    async def _created(self, request: Request, parameters: Parameters) -> tuple[Session, bool]:
+        """A session for this request, and whether an earlier one with its key has made it."""
+        if parameters.values.get("source") in _SHARED:
+            return await self._session(parameters), False
+        asked = dict(parameters.values)
+        session, again = await self._repeats.session(
+            request, asked, lambda: self._session(parameters)
+        )
+        self._host.tally.sessions_repeated += again
+        return session, again
+
     async def _session(self, parameters: Parameters) -> Session:
         """A new session, or the one that goes on where there is but one source for all."""
         start = parameters.number("from")
@@ -321,7 +335,7 @@ class Routes:
         self,
         session: Session,
         encoding: EncodingFactory,
-        wishes: _Wishes,
+        wishes: Wishes,
         *,
         start: int | None,
         epoch: int | None = None,
@@ -336,37 +350,6 @@ class Routes:
         )
         encoded = encoding(session, cursor)
         return PlanResponse(Plan(self._host, session, cursor, encoded, wishes.chunk))
-
-
-@dataclass(frozen=True, slots=True)
-class _Wishes:
-    """How far ahead a listener wants its audio, under which name, how much at a time, and
-    whether it wants every frame or the present.
-    """
-
-    lead: float | None
-    leads_by_default: bool
-    listener: str
-    chunk: int | None
-    live: bool | None
-
-    def live_in(self, session: Session, encoding: EncodingFactory) -> bool:
-        """A plain player cannot be told that something was left out."""
-        return session.live and encoding is Records if self.live is None else self.live
-
-    def lead_in(self, session: Session, encoding: EncodingFactory) -> float | None:
-        """What was asked for, else what suits the session and the encoding."""
-        if not self.leads_by_default:
-            return self.lead
-        if encoding is not Records:
-            return None  # A plain player paces itself.
-        return LIVE_LEAD if session.live else DEFAULT_LEAD
-
-
-def _wishes(parameters: Parameters) -> _Wishes:
-    by_default = "lead" not in parameters.values
-    lead, listener = parameters.lead(None), parameters.listener(secrets.token_hex(8))
-    return _Wishes(lead, by_default, listener, parameters.chunk(), parameters.mode())
 
 
 def _head(request: Request) -> Response:

@@ -11,6 +11,7 @@ from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import click
 import pytest
@@ -22,6 +23,7 @@ from quicserver.limits import DoorLimits
 from tenuto.cli.main import cli
 from tenuto.client import Deadlines
 from tenuto.errors import ErrorCode
+from tenuto.host import SessionHost
 from tenuto.quic import ReceiveWindow
 from tenuto.session import SessionLimits
 from tenuto.settings import ServerSettings
@@ -223,7 +225,7 @@ def test_error_codes_are_listed_with_status_and_stream_code() -> None:
 
 
 def app() -> Starlette:
-    guard = create_app(None, WebOptions())  # type: ignore[arg-type]  # no request will come
+    guard = create_app(MagicMock(spec=SessionHost), WebOptions())  # no request will come
     assert isinstance(guard, Guard)
     inner = guard._app
     assert isinstance(inner, Starlette)
