@@ -26,8 +26,7 @@ def read_snmp(lines: Iterable[str]) -> dict[tuple[str, str], int]:
         if protocol in names:
             values = map(int, rest.split())
             found |= {
-                (protocol, name): value
-                for name, value in zip(names[protocol], values, strict=True)
+                (protocol, name): value for name, value in zip(names[protocol], values, strict=True)
             }
         else:
             names[protocol] = rest.split()

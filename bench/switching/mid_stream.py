@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -66,7 +67,7 @@ async def _death(setting: Setting, noise: Noise, how: str, rtt: float, seed: int
     async with setting.stage.seat(alive, seed) as seat:
         seat.go({"file": noise.name})
         await seat.first_frame()
-        await seat.pause(draws.uniform(*_WHEN))
+        await asyncio.sleep(draws.uniform(*_WHEN))
         at = seat.change(dying(alive, how), seed)
         account = await seat.over()
         return _Death(account, at, noise.is_whole(account))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import AsyncIterator
 from typing import Final
@@ -48,16 +49,14 @@ async def moves(setting: Setting) -> AsyncIterator[dict[str, object]]:
     yield line(7, "moves at random moments", figures, limits, met=met)
 
 
-async def _moved(
-    setting: Setting, noise: Noise, seed: int, times: int
-) -> tuple[Account, int]:
+async def _moved(setting: Setting, noise: Noise, seed: int, times: int) -> tuple[Account, int]:
     draws = random.Random(seed)
     done = 0
     async with setting.stage.seat(path(_RTT), seed) as seat:
         seat.go({"file": noise.name})
         transport = str((await seat.first_frame())["transport"])
         for number in range(times):
-            await seat.pause(draws.uniform(*_PAUSE))
+            await asyncio.sleep(draws.uniform(*_PAUSE))
             transport = "tcp" if transport == "quic" else "quic"
             seat.do("move", to=transport)
             if not await seat.nth("moved", number + 1, _WITHIN):

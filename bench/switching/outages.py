@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import AsyncIterator
 from statistics import median
@@ -63,7 +64,7 @@ async def _outage(
     async with setting.stage.seat(clear, seed) as seat:
         seat.go({"file": noise.name})
         await seat.first_frame()
-        await seat.pause(draws.uniform(*_WHEN))
+        await asyncio.sleep(draws.uniform(*_WHEN))
         began = seat.change(blacked_out(clear, length), seed)
         account = await seat.over(length + noise.seconds + 60)
         return account, began + length

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from statistics import median, quantiles
 from typing import TypeVar
 
@@ -21,6 +21,8 @@ T = TypeVar("T")
 class Setting:
     stage: Stage
     quick: bool
+    aside: dict[str, asyncio.Task[object]] = field(default_factory=dict)
+    """What runs beside the scenarios, by its name."""
 
     def of(self, full: int, quick: int) -> int:
         return quick if self.quick else full
@@ -47,8 +49,8 @@ async def all_of(what: str, flows: Iterable[Awaitable[T]]) -> list[T]:
 def line(
     number: int,
     scenario: str,
-    figures: dict[str, object],
-    limits: dict[str, object],
+    figures: Mapping[str, object],
+    limits: Mapping[str, object],
     *,
     met: bool,
     absent: Iterable[str] = (),
@@ -58,7 +60,7 @@ def line(
     told: dict[str, object] = {"bench": "switch", "line": number, "scenario": scenario, **figures}
     if lacking:
         told["not_there"] = lacking
-    return {**told, "limits": limits, "met": met and not lacking}
+    return {**told, "limits": dict(limits), "met": met and not lacking}
 
 
 def milliseconds(values: Sequence[float | None]) -> dict[str, float | int]:

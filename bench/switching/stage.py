@@ -59,9 +59,7 @@ class Seat:
         self._news = asyncio.Event()
         self._failure: LabFailedError | None = None
         with contextlib.ExitStack() as undo:
-            self.bed = undo.enter_context(
-                TunBed(_CLEAR, 0, server=stage.network, localhost=True)
-            )
+            self.bed = undo.enter_context(TunBed(_CLEAR, 0, server=stage.network, localhost=True))
             self.program = Program(
                 f"listener {number + 1}",
                 our_argv("bench.switching.listener"),
@@ -70,7 +68,8 @@ class Seat:
             )
             undo.callback(self.program.close)
             self._undo = undo.pop_all()
-        asyncio.get_running_loop().add_reader(self.program.fileno(), self._read)
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(self.program.fileno(), self._read)
 
     async def ready(self) -> None:
         await self.until(lambda told: "ready" in told, _READY_WITHIN)
@@ -122,18 +121,9 @@ class Seat:
                 return True
         return False
 
-    async def pause(self, seconds: float) -> None:
-        """Let the flow go on for so long."""
-        await asyncio.sleep(seconds)
-
     def change(self, profile: Profile, seed: int) -> float:
         """Other conditions from now on; the moment."""
         self.bed.change(profile, seed)
-        return time.monotonic()
-
-    @staticmethod
-    def now() -> float:
-        """By the clock of all moments."""
         return time.monotonic()
 
     async def first_frame(self, within: float = 20.0) -> Told:
@@ -178,12 +168,12 @@ class Seat:
                 else:
                     self._told.append({"event": "", **answer})
         except LabFailedError as failure:
-            asyncio.get_running_loop().remove_reader(self.program.fileno())
+            self._loop.remove_reader(self.program.fileno())
             self._failure = failure
         self._news.set()
 
     def close(self) -> None:
-        asyncio.get_running_loop().remove_reader(self.program.fileno())
+        self._loop.remove_reader(self.program.fileno())
         self._undo.close()
 
 

@@ -106,8 +106,8 @@ def test_another_profile_or_seed_counts_from_the_restart_on(make: Make) -> None:
 
 
 def test_a_change_loses_nothing_that_is_under_way(make: Make) -> None:
-    def slow(delay: float, **more: Block) -> Profile:
-        return Profile(name=f"{delay} s", up=Conditions(delay=delay), **more)
+    def slow(delay: float, block: Block | None = None) -> Profile:
+        return Profile(name=f"{delay} s", up=Conditions(delay=delay), block=block)
 
     bed = make(slow(0.4))
     with bound(bed.server, socket.AF_INET) as server, bound(bed.client, socket.AF_INET) as client:
