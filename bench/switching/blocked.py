@@ -138,7 +138,7 @@ async def way_back(setting: Setting) -> AsyncIterator[dict[str, object]]:
         "identical": whole,
         "of": len(told),
         "concealed": sum(account.concealed for account in accounts),
-        "reasons": sorted({each["reason"] for a in accounts for each in a.named("moved")}),
+        "reasons": sorted({each.get("reason", "") for a in accounts for each in a.named("moved")}),
         "trouble": [account.trouble for account in accounts if account.trouble],
     }
     limits: dict[str, object] = {"back_on_quic_ms": _REPROBE * 1000, "identical": len(told)}
