@@ -103,6 +103,20 @@ class Account:
                 last = at
         return last
 
+    def on_schedule(self, after: float) -> float | None:
+        """When, after that moment, the first frame came that was in time again."""
+        base = float("inf")
+        for sequence, at, _ in self.arrivals:
+            base = min(base, at - sequence * FRAME_DURATION)
+            if at > after and at - sequence * FRAME_DURATION - base <= _IN_TIME:
+                return at
+        return None
+
+    def transport_at(self, moment: float) -> str | None:
+        """What brought the last frame until then."""
+        before = [arrival.transport for arrival in self.arrivals if arrival.at <= moment]
+        return before[-1] if before else None
+
     def first_after(self, moment: float, transport: str | None = None) -> float | None:
         """When the first frame came after that moment, over this transport or any."""
         for arrival in self.arrivals:

@@ -20,6 +20,7 @@ _LOSS: Final = 0.02
 _SEED: Final = 500
 _WHEN: Final = (1.0, 3.0)
 _WITHIN: Final = 0.200
+_LATER: Final = 2.0
 _LENGTHS: Final = (1.0, 3.0, 10.0)
 _NEVER: Final = 1e9
 
@@ -35,14 +36,16 @@ async def outages(setting: Setting) -> AsyncIterator[dict[str, object]]:
         accounts = [account for account, _ in told]
         back = [account.first_after(end, "quic") for account, end in told]
         by_quic = [at and at - end for at, (_, end) in zip(back, told, strict=True)]
-        any_way = [account.first_after(end) for account, end in told]
-        by_any = [at and at - end for at, (_, end) in zip(any_way, told, strict=True)]
+        again = [account.on_schedule(end) for account, end in told]
+        caught_up = [at and at - end for at, (_, end) in zip(again, told, strict=True)]
+        later = [account.transport_at(end + _LATER) for account, end in told]
         figures = {
             "outage_s": length,
             "loss": _LOSS,
             "rtt_ms": _RTT * 1000,
             "back_on_quic_ms": milliseconds(by_quic),
-            "back_ms": milliseconds(by_any),
+            "caught_up_ms": milliseconds(caught_up),
+            "on_quic_2_s_later": later.count("quic"),
             "identical": sum(noise.is_whole(account) for account in accounts),
             "of": len(told),
             "switches": sum(account.switches for account in accounts),
