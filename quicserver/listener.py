@@ -53,6 +53,8 @@ class QuicTally:
     connections: int = 0
     refused: int = 0
     handshakes_timed_out: int = 0
+    migrations: int = 0
+    """Clients heard from another address or port than before: a NAT's doing or their own."""
     faults: int = 0
 
 
@@ -213,6 +215,9 @@ class QuicListener:
     ) -> None:
         ids = self._ids.get(peer, ())
         self._afterlife.remember(ids, datagrams, peer.address, local, until)
+
+    def moved(self, peer: Peer) -> None:
+        self.tally.migrations += 1
 
     def ended(self, peer: Peer) -> None:
         self.established(peer)

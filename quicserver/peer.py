@@ -62,6 +62,10 @@ class Door(Protocol):
         """We have closed; what was sent may have to be sent again until then."""
         ...
 
+    def moved(self, peer: Peer) -> None:
+        """Its client is heard from another address or port now."""
+        ...
+
     def ended(self, peer: Peer) -> None: ...
 
     def faulted(self, fault: Exception) -> None: ...
@@ -118,7 +122,10 @@ class Peer:
     def receive(self, data: bytes, address: Address, local: socket.socket, now: float) -> None:
         """One datagram. Call `flush` when the socket is empty."""
         self._learn_route(address, local)
+        changes = self.connection.path_changes
         self._guarded(lambda: self.connection.receive_datagram(data, address, now))
+        if self.connection.path_changes > changes:
+            self._door.moved(self)
         self._pump()
 
     def _learn_route(self, address: Address, local: socket.socket) -> None:

@@ -152,7 +152,8 @@ class PlanSender:
             self._moved_at = now
             return min(self._limit(), self._limits.most_unsent)
         still = now - self._moved_at
-        if still > self._limits.stalled:
+        # Who is not heard at all has no say in it: the idle time-out decides about a radio.
+        if min(still, connection.heard_for(now)) > self._limits.stalled:
             self.stop(
                 RequestError(
                     ErrorCode.TOO_SLOW,

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import math
 import socket
+from collections import deque
 from collections.abc import Callable
 
 from aioquic.quic.configuration import QuicConfiguration
@@ -19,6 +22,25 @@ __all__ = ["PING_INTERVAL", "ClientConnection", "QuicDriver"]
 PING_INTERVAL = 1.0
 """Seconds. A client that only receives is lost behind a NAT that forgets it, and its record
 of sent ACKs grows until the peer acknowledges something."""
+
+DOUBT = 0.1
+"""Seconds without a packet after which the path is in doubt, and PINGs are padded: a NAT may
+have given us another port, and what the server may send to it is three times what we sent."""
+
+_PROBES = (0.0, 0.05, 0.12, 0.2)
+"""Seconds after a rebinding at which padded PINGs leave, whichever of them are lost."""
+
+_LINGER = 1.0
+"""Seconds that an old socket is read on: what was on its way still arrives there."""
+
+_MOST_OLD = 2
+"""Old sockets at a time."""
+
+_STALE_AFTER = 1.0
+"""Seconds between two rebindings that nobody asked for but a socket whose sends fail."""
+
+# The system's words for a moment: another port does not help.
+_PASSING = frozenset({errno.ENOBUFS, errno.ENOMEM})
 
 # Stepping exactly onto aioquic's loss timer can find nothing due and the same timer again.
 _PAST = 1e-6
@@ -69,8 +91,12 @@ class QuicDriver:
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._ping_at: float | None = None
-        self._pings = 0
+        self._probes: deque[float] = deque()
         self._over = False
+        self._stale = False
+        self._narrow = False
+        self._rebound_at = -math.inf
+        self._old: dict[UdpSocket, asyncio.TimerHandle] = {}
         self._socket = UdpSocket(address, self._burst, self._socket_failed, local)
 
     def start(self) -> None:
@@ -78,10 +104,59 @@ class QuicDriver:
         self._connection.connect(self._address.sockaddr, self._loop.time())
         self.transmit()
 
-    def keep_alive(self) -> None:
-        """PING every second from now on."""
-        self._ping_at = self._loop.time() + PING_INTERVAL
+    def rest(self, quiet: bool) -> None:
+        """No PINGs of ours from now on; or one at once and each second."""
+        if quiet:
+            self._ping_at = None
+            self._probes.clear()
+            self._arm()
+        else:
+            self._ping_at = self._loop.time() + PING_INTERVAL
+            self.ping()
+
+    def ping(self) -> None:
+        """One PING now, from another port where the last sends failed."""
+        now = self._loop.time()
+        if self._over or not self._connection.established:
+            return
+        if self._stale and now - self._rebound_at >= _STALE_AFTER:
+            self.rebind()
+            return
+        self._probe(now)
         self.transmit()
+
+    def rebind(self) -> bool:
+        """Another port and connection ID, announced four times; False before it is allowed.
+
+        Where no socket can be had, for there is no network, the next ping tries again.
+        """
+        if self._over or not self._connection.may_move:
+            return False
+        now = self._rebound_at = self._loop.time()
+        try:
+            fresh = UdpSocket(self._address, self._burst, self._socket_failed)
+        except OSError:
+            self._stale = True
+            return True
+        self._stale = self._narrow = False
+        new_path = fresh.host != self._socket.host
+        self._set_aside(self._socket)
+        self._socket = fresh
+        self._connection.move(new_path=new_path)
+        self._probes = deque(now + after for after in _PROBES)
+        self._guarded(lambda: None)
+        return True
+
+    def _set_aside(self, old: UdpSocket) -> None:
+        """Read it on for a moment, whatever becomes of it."""
+        old.ignore_errors()
+        while len(self._old) >= _MOST_OLD:
+            self._let_go(next(iter(self._old)))
+        self._old[old] = self._loop.call_later(_LINGER, self._let_go, old)
+
+    def _let_go(self, old: UdpSocket) -> None:
+        self._old.pop(old).cancel()
+        old.close()
 
     def transmit(self) -> None:
         """Send what is due and set the timer anew."""
@@ -146,18 +221,28 @@ class QuicDriver:
         return _explain(event, self._address, by_us=False)
 
     def _ping(self) -> None:
+        """The probes of a new path and the heartbeat, where they are due."""
         now = self._loop.time()
         if self._ping_at is not None and now >= self._ping_at:
             self._ping_at = now + PING_INTERVAL
-            self._pings += 1
-            self._connection.send_ping(self._pings)
+            self._probe(now)
+        if self._probes and now >= self._probes[0]:
+            while self._probes and now >= self._probes[0]:
+                self._probes.popleft()
+            self._connection.probe(padded=not self._narrow)
+
+    def _probe(self, now: float) -> None:
+        doubtful = self._connection.unheard(now) >= DOUBT
+        self._connection.probe(padded=doubtful and not self._narrow)
 
     def _arm(self) -> None:
         if self._over:
             return
         if self._timer is not None:
             self._timer.cancel()
-        moments = [t for t in (self._connection.get_timer(), self._ping_at) if t is not None]
+        probe_at = self._probes[0] if self._probes else None
+        due = (self._connection.get_timer(), self._ping_at, probe_at)
+        moments = [moment for moment in due if moment is not None]
         self._timer = self._loop.call_at(min(moments), self._fire) if moments else None
 
     def _notice_close(self) -> None:
@@ -174,7 +259,12 @@ class QuicDriver:
         elif not self._connection.established:
             reason = f"{self._address} cannot be reached: {error.strerror or error}"
             self._lose(LegError(FailureKind.UNREACHABLE, reason))
-        # Else it may be the moment of a network change: the idle time-out decides.
+        elif error.errno == errno.EMSGSIZE:
+            # 1,200 bytes are what QUIC needs: what is smaller still passes, pings among it.
+            self._narrow = True
+        elif error.errno not in _PASSING:
+            # Perhaps a network change: the next ping is sent from another socket.
+            self._stale = True
 
     def _lose(self, failure: LegError) -> None:
         if not self._over:
@@ -187,6 +277,8 @@ class QuicDriver:
             self._timer.cancel()
             self._timer = None
         self._socket.close()
+        for old in list(self._old):
+            self._let_go(old)
 
 
 def _explain(event: ConnectionTerminated, address: Address, *, by_us: bool) -> LegError:

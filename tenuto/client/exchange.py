@@ -88,6 +88,24 @@ class Leg(Protocol):
         """
         ...
 
+    def ping(self) -> None:
+        """Show the server at once that we are here, and from where; never raises.
+
+        QUIC: one packet that is answered, padded where the path is in doubt. TCP: nothing.
+        """
+        ...
+
+    def rest(self, quiet: bool) -> None:
+        """With `quiet` send nothing of ourselves from now on; without, again, and once at once."""
+        ...
+
+    def rebind(self) -> bool:
+        """Go on from another port, at once; whether this leg can.
+
+        QUIC can, once its handshake is confirmed. TCP cannot.
+        """
+        ...
+
     def abort(self) -> None:
         """Let go of the connection at once; whoever reads meets a `LegError`."""
         ...

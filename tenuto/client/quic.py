@@ -86,7 +86,7 @@ class QuicLeg:
 
     async def request(self, request: Request) -> Response:
         self._stream_id = self._send(request)
-        self._driver.keep_alive()
+        self._driver.rest(False)
         while self._response is None:
             await self._wait()
         return self._response
@@ -137,6 +137,15 @@ class QuicLeg:
             return await side.done
         finally:
             del self._sides[side.stream_id]
+
+    def ping(self) -> None:
+        self._driver.ping()
+
+    def rest(self, quiet: bool) -> None:
+        self._driver.rest(quiet)
+
+    def rebind(self) -> bool:
+        return self._driver.rebind()
 
     def abort(self) -> None:
         self._driver.close(H3Error.H3_NO_ERROR)

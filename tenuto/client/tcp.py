@@ -120,6 +120,20 @@ class TcpLeg:
             self._failure = LegError(FailureKind.CLOSED, "the server keeps no connection open")
         return response, bytes(body)
 
+    def ping(self) -> None:
+        """Nothing: TCP tells nobody where it is, and its kernel asks for what was lost."""
+
+    def rest(self, quiet: bool) -> None:
+        """Whether the kernel's keep-alives wake the radio."""
+        made: socket.socket | None = self._writer.get_extra_info("socket")
+        if made is None:
+            return  # closed meanwhile
+        with suppress(OSError):
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, not quiet)
+
+    def rebind(self) -> bool:
+        return False
+
     def abort(self) -> None:
         self._writer.transport.abort()
 

@@ -51,6 +51,16 @@ class UdpSocket:
             self._socket.close()
             raise
 
+    @property
+    def host(self) -> str:
+        """The address of ours that the system chose."""
+        host: str = self._socket.getsockname()[0]
+        return host
+
+    def ignore_errors(self) -> None:
+        """From now on whatever fails here is nobody's business."""
+        self._on_error = _ignore
+
     def send(self, datagram: bytes) -> None:
         """Send or lose it: QUIC repairs what a full buffer drops, and closed is closed."""
         if self._socket.fileno() < 0:
@@ -102,3 +112,7 @@ class UdpSocket:
                 await asyncio.sleep(0)  # an error that stays must not keep the loop
             else:
                 self._on_burst([datagram])
+
+
+def _ignore(_: OSError) -> None:
+    """The port was left behind."""

@@ -7,6 +7,7 @@ loudly when a release changes one of them or the routines around them.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aioquic import tls
@@ -29,6 +30,10 @@ MAX_PEER_STREAMS = 100
 
 SILENCE = 0.300
 """Seconds without a packet after which the next one ends the PTO back-off."""
+
+ABSENCE = 5.0
+"""Seconds without a packet after which a peer is away rather than idle: longer than any
+PINGs, ours or its own, are apart."""
 
 KEEP_ALIVE = 4.0
 """Seconds without an ack-eliciting packet of ours after which a PING is due."""
@@ -84,13 +89,17 @@ class Connection(QuicConnection):
         self._delivered = 0
         self._unconsumed: dict[int, int] = {}
         self._unconsumed_total = 0
-        self._heard_at = -math.inf
+        self._heard_at = self._heard_since = -math.inf
+        self._pads = False
+        self._path: NetworkAddress | None = None
         self._path_host: str | None = None
         self._local_max_streams_bidi.value = MAX_PEER_STREAMS
         self._local_max_streams_uni.value = MAX_PEER_STREAMS
         self._datagrams_pending = self.datagrams = DatagramQueue()
+        self.path_changes = 0
+        """How often what the peer sends came from another address or port than before."""
         self.path_resets = 0
-        """How often the peer moved to another address and the path state began afresh."""
+        """How often the path state began afresh, for a host's address is another."""
 
     # What the layers above may ask
 
@@ -98,6 +107,11 @@ class Connection(QuicConnection):
     def established(self) -> bool:
         """The handshake is complete."""
         return self._handshake_complete
+
+    @property
+    def may_move(self) -> bool:
+        """The handshake is confirmed: before that a client stays where it is (9.1)."""
+        return self._handshake_confirmed
 
     @property
     def closing(self) -> bool:
@@ -122,6 +136,14 @@ class Connection(QuicConnection):
     def congestion_window(self) -> int:
         """Bytes in flight that the congestion controller allows."""
         return self._loss.congestion_window
+
+    def unheard(self, now: float) -> float:
+        """Seconds since the last genuine packet of the peer."""
+        return now - self._heard_at
+
+    def heard_for(self, now: float) -> float:
+        """Seconds through which the peer was heard at least every 5 s; 0 while it is not."""
+        return 0.0 if self.unheard(now) > ABSENCE else now - self._heard_since
 
     def held(self, stream_id: int) -> int:
         """Bytes written to a stream and not yet acknowledged: what it costs us in memory."""
@@ -199,10 +221,28 @@ class Connection(QuicConnection):
                 self._forgotten()
             return
         if now - self._heard_at > SILENCE:
-            # After an outage the first sign of life must not wait for the back-off.
-            self._loss._pto_count = 0
+            self._heard_again(now)
+        if now - self._heard_at > ABSENCE:
+            self._heard_since = now
         self._heard_at = now
         self._notice_path()
+
+    def _heard_again(self, now: float) -> None:
+        """After an outage the first sign of life must wait for no back-off, nor for probes that
+        bring one packet each: what has been under way for longer than a PTO is sent again, with
+        the window of a new path.
+        """
+        loss = self._loss
+        loss._pto_count = 0
+        if not self._handshake_complete:
+            return
+        space = self._spaces[tls.Epoch.ONE_RTT]
+        before = now - loss.get_probe_timeout()
+        sent = space.sent_packets.values()
+        overdue = [p for p in sent if p.in_flight and (p.sent_time or 0.0) < before]
+        if overdue:
+            loss._on_packets_lost(congestion_event=False, now=now, packets=overdue, space=space)
+            self._reset_window()
 
     def _is_reset(self, data: bytes) -> bool:
         """RFC 9000 section 10.3.1: by the tokens of the connection IDs in use."""
@@ -229,19 +269,30 @@ class Connection(QuicConnection):
                 each.stateless_reset_token = self._reset_key.token(each.cid)
 
     def _notice_path(self) -> None:
-        if not self._network_paths:
+        """Of a server: where its client is now. A client's server stays where it is."""
+        if self._is_client or not self._network_paths:
             return
         path = self._network_paths[0]
-        host = path.addr[0]
-        if self._path_host is None:
-            self._path_host = host
-        elif host != self._path_host and path.is_validated:
-            self._path_host = host
+        if self._path is None:
+            self._path, self._path_host = path.addr, path.addr[0]
+        elif path.addr != self._path:
+            self._path = path.addr
+            self.path_changes += 1
+        if path.is_validated and path.addr[0] != self._path_host:
+            self._path_host = path.addr[0]
             self.path_resets += 1
             self._reset_path()
 
     def _reset_path(self) -> None:
         """RFC 9000 section 9.4; a new port alone is a NAT rebinding and keeps the state."""
+        self._reset_window()
+        loss = self._loss
+        loss._rtt_initialized = False
+        loss._rtt_min = math.inf
+        loss._rtt_latest = loss._rtt_smoothed = loss._rtt_variance = 0.0
+        loss._pto_count = 0
+
+    def _reset_window(self) -> None:
         loss = self._loss
         in_flight = loss.bytes_in_flight
         size = self._max_datagram_size
@@ -250,10 +301,6 @@ class Connection(QuicConnection):
         )
         loss._cc.bytes_in_flight = in_flight
         loss._pacer = QuicPacketPacer(max_datagram_size=size)
-        loss._rtt_initialized = False
-        loss._rtt_min = math.inf
-        loss._rtt_latest = loss._rtt_smoothed = loss._rtt_variance = 0.0
-        loss._pto_count = 0
 
     # Sending
 
@@ -273,6 +320,36 @@ class Connection(QuicConnection):
             return False
         self.send_ping(0)
         return True
+
+    def probe(self, *, padded: bool) -> None:
+        """Queue a PING that no congestion window holds back and that is not repeated if lost.
+
+        Padded to a full datagram, it allows a server three of them on a path that is new to it
+        (RFC 9000 section 8.1).
+        """
+        if self._handshake_complete:
+            self._probe_pending = True
+            self._pads = self._pads or padded
+
+    def move(self, *, new_path: bool) -> None:
+        """What follows leaves from another port of ours; call it where `may_move`.
+
+        Another connection ID, so that nobody on the way can join the two (9.5); with `new_path`,
+        from another address of ours, window and RTT begin afresh (9.4).
+        """
+        self.change_connection_id()
+        self._loss._pto_count = 0
+        if new_path:
+            self.path_resets += 1
+            self._reset_path()
+
+    def _write_ping_frame(
+        self, builder: QuicPacketBuilder, uids: Sequence[int] = (), comment: str = ""
+    ) -> None:
+        super()._write_ping_frame(builder, list(uids), comment)
+        if self._pads:
+            self._pads = False
+            builder._datagram_needs_padding = True
 
     def send_datagram_frame(self, data: bytes) -> None:
         """Unsupported: a datagram needs the time it was queued at (`send_datagram`)."""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import aioquic.h3.connection as h3
 import aioquic.quic.connection as quic
+import aioquic.quic.packet_builder as builder
 import aioquic.quic.recovery as recovery
 import aioquic.quic.stream as stream
 import pytest
@@ -43,6 +44,7 @@ CONNECTION = {
     "_max_datagram_size",
     "_network_paths",
     "_peer_cid",
+    "_probe_pending",
     "_remote_max_datagram_frame_size",
     "_replenish_connection_ids",
     "_spaces",
@@ -50,11 +52,14 @@ CONNECTION = {
     "_stream_is_discarded",
     "_streams",
     "_write_connection_limits",
+    "_write_ping_frame",
     "_write_stream_limits",
 }
+BUILDER = {"_datagram_needs_padding"}
 RECOVERY = {
     "_cc",
     "_pacer",
+    "_on_packets_lost",
     "_pto_count",
     "_rtt_initial",
     "_rtt_initialized",
@@ -85,13 +90,18 @@ OURS = {
     "_excessive",
     "_forgotten",
     "_heard_at",
+    "_heard_since",
+    "_heard_again",
     "_is_reset",
     "_newest_request",
     "_notice_path",
+    "_pads",
+    "_path",
     "_path_host",
     "_refused_from",
     "_reset_key",
     "_reset_path",
+    "_reset_window",
     "_tokens_from_key",
     "_unconsumed",
     "_unconsumed_total",
@@ -112,6 +122,15 @@ ROUTINES = {
     quic.QuicConnection._replenish_connection_ids: "73b127efb89c",
     quic.QuicConnection._close_end: "7e32d95840a6",
     quic.QuicConnection._serialize_transport_parameters: "be651f3ddfcd",
+    quic.QuicConnection._write_ping_frame: "cfcbc98ac33c",
+    quic.QuicConnection._on_ping_delivery: "abbf7781ffcb",
+    quic.QuicConnection._send_probe: "4578820ab6bb",
+    quic.QuicConnection.change_connection_id: "60bf2f7b2c86",
+    quic.QuicConnection._retire_peer_cid: "be63087f9068",
+    quic.QuicConnection._consume_peer_cid: "13a5b8e0d4da",
+    quic.QuicConnection._add_network_path: "4135b581b4d5",
+    quic.QuicConnection._abandon_path_validation: "bd71c1680e70",
+    builder.QuicPacketBuilder: "f857fd05613d",
     quic.QuicConnection.next_event: "1c682ae04b38",
     stream.QuicStreamReceiver: "78596a9b1406",
     stream.QuicStreamSender: "f14fb859f32d",
@@ -143,7 +162,7 @@ def test_the_pin_is_the_release_that_was_read() -> None:
 
 def test_every_private_name_in_use_is_listed_here() -> None:
     used = set().union(*(private(ast.parse(path.read_text())) for path in TOUCHES))
-    listed = CONNECTION | RECOVERY | SENDER | RECEIVER | HTTP3 | OURS
+    listed = CONNECTION | RECOVERY | SENDER | RECEIVER | BUILDER | HTTP3 | OURS
     assert used - listed == set()
     assert listed - used == set()
 
@@ -166,6 +185,10 @@ def test_every_listed_name_exists_on_live_objects(dev_pair: DevPair) -> None:
     http = Http3(connection)
     assert isinstance(http, H3Connection)
     assert [name for name in HTTP3 if not hasattr(http, name)] == []
+    made = builder.QuicPacketBuilder(
+        host_cid=b"", peer_cid=b"", version=1, is_client=True, max_datagram_size=1200
+    )
+    assert [name for name in BUILDER if not hasattr(made, name)] == []
     assert {"buffer", "frame_type", "frame_size", "sending_ended"} <= vars(H3Stream(0)).keys()
 
 
@@ -177,7 +200,7 @@ def test_the_routines_around_them_are_those_that_were_read(routine: object) -> N
 
 
 def test_no_other_module_touches_them() -> None:
-    theirs = (CONNECTION | RECOVERY | SENDER | RECEIVER | HTTP3) - {"_loss"}
+    theirs = (CONNECTION | RECOVERY | SENDER | RECEIVER | BUILDER | HTTP3) - {"_loss"}
     for package in ("tenuto", "quicserver", "fallback", "netem", "bench"):
         for path in (ROOT / package).rglob("*.py"):
             if path in TOUCHES:
