@@ -96,7 +96,7 @@ def test_the_last_frame_in_time_is_that_before_a_trickle() -> None:
     told = account([*lead, *paced(100, 150, 100.02), (150, 101.6, "quic"), (151, 102.1, "quic")])
     assert told.last_in_time(105.0) == pytest.approx(101.0)
     assert told.last_in_time(100.5) == pytest.approx(100.48)
-    assert told.on_schedule(100.5) == pytest.approx(100.5)
+    assert told.on_schedule(100.51) == pytest.approx(100.52)
     assert told.on_schedule(101.01) is None
     late = account([*lead, *paced(100, 150, 100.02), (150, 103.02, "tcp"), (250, 103.05, "quic")])
     assert late.on_schedule(101.01) == 103.05
