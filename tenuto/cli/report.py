@@ -208,7 +208,7 @@ def _told(event: Event | SinkEvent) -> str | None:
         return f"back on {event.transport} after {event.gap:.1f} s"
     if isinstance(event, Moved):
         reason = getattr(event, "reason", "asked")
-        return f"goes on over {event.transport} ({reason}), {event.first_frame:.1f} s after that"
+        return f"goes on over {event.transport}: {reason}"
     if isinstance(event, Restarted):
         return f"a new session goes on from frame {event.sequence}"
     if isinstance(event, DeviceLost):
@@ -232,13 +232,13 @@ def _append_sink(text: Text, sink: Sink) -> None:
     if account is None:
         return
     playout = account.playout
-    text.append(f"  delay {1000 * playout.delay:.0f}/{1000 * playout.target:.0f} ms")
     text.append(f"  {playout.underruns} underruns", style="red" if playout.underruns else "")
     text.append(f"  {1000 * account.made.concealed:.0f} ms concealed")
     if account.underflows:
         text.append(f"  {account.underflows} device underflows", style="red")
     if account.reopened:
         text.append(f"  reopened {account.reopened}x", style="yellow")
+    text.append(f"  delay {1000 * playout.delay:.0f}/{1000 * playout.target:.0f} ms", style="dim")
 
 
 def _items(event: Event | SinkEvent) -> list[tuple[str, Any]]:
