@@ -23,6 +23,7 @@ BENCHES = {
     "resume": "connections cut and changed at random moments: is a frame lost, how soon it goes on",
     "ring": "what a frame costs in a session, as a ratio to a bare collections.deque",
     "soak": "a hundred listeners come and go for half an hour: what grows, who notices",
+    "switch": "UDP blocked, dying, rebound, away: is a word lost, how soon it goes on elsewhere",
     "stalled": "what listeners that stand still cost, hide, and do to others",
 }
 """By the name of the module in `bench` whose `run(quick)` yields the lines to print."""
@@ -30,7 +31,7 @@ BENCHES = {
 OF_MINUTES = {"soak"}
 """Benches that may be told how long: `run(quick, minutes=…)`."""
 
-OF_FILES = {"doctor", "playout"}
+OF_FILES = {"doctor", "playout", "switch"}
 """Benches that take files or names too: `run(quick, files)`."""
 
 
@@ -47,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
         "files",
         nargs="*",
         metavar="FILE",
-        help="playout: recorded arrivals; doctor: names of conditions",
+        help="playout: recorded arrivals; doctor, switch: names of conditions",
     )
     parser.add_argument("--quick", action="store_true", help="seconds, and rough figures")
     parser.add_argument("--minutes", type=float, help="soak: how long, 30 by default")

@@ -32,7 +32,18 @@ from netem.link.rewrite import with_client_port
 from netem.link.transit import Arrival
 from netem.profile import Profile, Way
 
-__all__ = ["BATCH", "DROPS", "RESTART", "STOP", "TALLY", "Loop", "main", "read_only"]
+__all__ = [
+    "BATCH",
+    "CHANGE",
+    "DROPS",
+    "MOST_LEAVING",
+    "RESTART",
+    "STOP",
+    "TALLY",
+    "Loop",
+    "main",
+    "read_only",
+]
 
 BATCH: Final = 64
 """Packets taken from one side before what is due gets its turn again."""
@@ -44,6 +55,11 @@ A packet that came meanwhile carries no moment of its arrival.
 """
 
 TALLY: Final = b"tally"
+MOST_LEAVING: Final = 16
+"""Paths whose last packets are still under way. Above it, those of the oldest are gone."""
+
+CHANGE: Final = b"change"
+"""With a parcel as for a restart; what is under way goes on."""
 RESTART: Final = b"restart"
 """With a parcel: the pickled profile and seed that count from now on."""
 DROPS: Final = b"drops"
@@ -70,6 +86,16 @@ class Loop:
 
     def restart(self, profile: Profile, seed: int) -> None:
         """Now a path begins; what was before it is gone and forgotten."""
+        self._leaving: list[tuple[Path, bool]] = []
+        """Paths that take no packet any more, and whether a NAT was before them."""
+        self._begin(profile, seed)
+
+    def change(self, profile: Profile, seed: int) -> None:
+        """The same, but what is under way arrives as it would have, counted by nobody."""
+        self._leaving = [*self._leaving, (self._path, self._translates)][-MOST_LEAVING:]
+        self._begin(profile, seed)
+
+    def _begin(self, profile: Profile, seed: int) -> None:
         self._translates = profile.nat is not None
         self._looked = started = time.monotonic()
         self._drops = DropLog(started)
@@ -97,7 +123,9 @@ class Loop:
                     return
 
     def _patience(self) -> float:
-        deadline = self._path.next_deadline()
+        deadlines = [path.next_deadline() for path, _ in self._leaving]
+        deadlines.append(self._path.next_deadline())
+        deadline = min((each for each in deadlines if each is not None), default=None)
         if deadline is None:
             return BEAT
         return min(max(0.0, deadline - time.monotonic()), BEAT)
@@ -130,17 +158,22 @@ class Loop:
 
     def _release(self) -> None:
         """Hand on what is due."""
-        path = self._path
+        for leaving, translates in self._leaving:
+            self._release_from(leaving, translates=translates)
+        if self._leaving:
+            self._leaving = [each for each in self._leaving if each[0].next_deadline() is not None]
+        self._release_from(self._path, translates=self._translates)
+
+    def _release_from(self, path: Path, *, translates: bool) -> None:
         while (deadline := path.next_deadline()) is not None:
             now = time.monotonic()
             if deadline > now:
                 return
             for way, arrivals in path.pop_timed(now):
-                self._hand_on(way, arrivals)
+                self._hand_on(way, arrivals, translates=translates)
 
-    def _hand_on(self, way: Way, arrivals: list[Arrival]) -> None:
+    def _hand_on(self, way: Way, arrivals: list[Arrival], *, translates: bool) -> None:
         write, late, clock = self._exit_of[way].write, self._lateness.add, time.monotonic
-        translates = self._translates
         for due, packet in arrivals:
             data = packet.data
             if translates and packet.flow is not None:
@@ -152,14 +185,15 @@ class Loop:
     def _obey(self) -> bool:
         """Do what the control socket says; whether to go on."""
         order, fds, _, _ = socket.recv_fds(self._control, 64, 1)
-        if order == RESTART:
+        if order in (RESTART, CHANGE):
             # The parcel is from the process that started this one: nobody else has the socket.
-            self.restart(*pickle.loads(open_parcel(fds[0])))  # noqa: S301
+            begin = self.restart if order == RESTART else self.change
+            begin(*pickle.loads(open_parcel(fds[0])))  # noqa: S301
         if order == DROPS:
             self._send_drops()
-        if order in (TALLY, STOP, RESTART):
+        if order in (TALLY, STOP, RESTART, CHANGE):
             self._control.send(json.dumps(self.tally()).encode())
-        return order in (TALLY, DROPS, RESTART)
+        return order in (TALLY, DROPS, RESTART, CHANGE)
 
     def _send_drops(self) -> None:
         log = self._drops

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
 import signal
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +34,11 @@ settings.register_profile(
     "house", database=None, deadline=None, derandomize=True, max_examples=100, print_blob=True
 )
 settings.load_profile("house")
+
+# What clients remember of networks is to be no memory of this machine's.
+_STATE = tempfile.mkdtemp(prefix="tenuto-tests-")
+atexit.register(shutil.rmtree, _STATE, ignore_errors=True)
+os.environ["XDG_STATE_HOME"] = _STATE
 
 StartServer = Callable[..., Awaitable[Server]]
 

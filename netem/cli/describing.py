@@ -84,7 +84,8 @@ def _middle(profile: Profile) -> Iterator[str]:
     if profile.block is not None:
         first = profile.block.first_packets
         but = f", but for the first {first} of a flow" if first else ""
-        yield f"block {where}{but}: {profile.block.answer}"
+        way = "" if profile.block.way is None else f" on its way {profile.block.way}"
+        yield f"block {where}{way}{but}: {profile.block.answer}"
     if profile.police is not None:
         police = profile.police
         yield f"police {where} to {_bits(police.bits_per_second)}, bursts of {police.burst} bytes"

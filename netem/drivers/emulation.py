@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from netem.drivers.report import BedTally, Drops
-from netem.emulator import DROPS, RESTART, STOP, TALLY, read_only
+from netem.emulator import CHANGE, DROPS, RESTART, STOP, TALLY, read_only
 from netem.errors import ImpairmentError
 from netem.kernel.fresh import python_running
 from netem.kernel.parcels import open_parcel, parcel
@@ -88,6 +88,12 @@ class Emulation:
 
     def restart(self, profile: Profile | None = None, seed: int | None = None) -> None:
         """What is not given stays as it was."""
+        self._begin(RESTART, profile, seed)
+
+    def change(self, profile: Profile, seed: int | None = None) -> None:
+        self._begin(CHANGE, profile, seed)
+
+    def _begin(self, order: bytes, profile: Profile | None, seed: int | None) -> None:
         before = self._set_up
         self._set_up = (
             before[0] if profile is None else profile,
@@ -95,7 +101,7 @@ class Emulation:
         )
         fd = parcel(pickle.dumps(self._set_up))
         try:
-            self._ask(RESTART, [fd])
+            self._ask(order, [fd])
         finally:
             os.close(fd)
 

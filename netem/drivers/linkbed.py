@@ -119,6 +119,15 @@ class LinkBed(ABC):
         self._already_dropped = self._dropped()
         self._emulation.restart(profile, seed)
 
+    def change(self, profile: Profile, seed: int | None = None) -> None:
+        """Other conditions from now on, in mid-stream: as `restart`, but nothing is lost by it.
+
+        What is under way arrives as it would have. The moments of the profile and all counts
+        begin anew, and a NAT forgets its bindings.
+        """
+        self._already_dropped = self._dropped()
+        self._emulation.change(profile, seed)
+
     def check(self) -> None:
         self._emulation.check()
 

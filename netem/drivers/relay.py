@@ -31,6 +31,8 @@ def supports(profile: Profile) -> list[str]:
         reasons.append("block.answer prohibit: without privileges only a closed port can be shown")
     if block is not None and block.answer is Answer.REJECT and block.first_packets:
         reasons.append("block.first_packets with reject: a port is closed to all or to nobody")
+    if block is not None and block.answer is Answer.REJECT and block.way is not None:
+        reasons.append("block.way with reject: a port is closed both ways")
     for way in Way:
         mtu = profile.conditions(way).mtu
         if mtu is not None and mtu.answers:

@@ -24,8 +24,9 @@ class Gate:
         self._way = way
         self._mtu: Mtu | None = profile.conditions(way).mtu
         self._port = profile.udp_port
-        self._block = profile.block
-        self._first = FirstPackets(profile.block.first_packets if profile.block else 0)
+        block = profile.block
+        self._block = block if block is not None and block.way in (None, way) else None
+        self._first = FirstPackets(self._block.first_packets if self._block else 0)
         self._bucket = TokenBucket(profile.police, started) if profile.police else None
         self._nat = nat
         self._dropped = Dropped(on_drop)

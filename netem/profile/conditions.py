@@ -182,6 +182,8 @@ class Block:
 
     answer: Answer = Answer.DROP
     first_packets: int = 0
+    way: Way | None = None
+    """The direction that is blocked; None: both."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ DIRECTION: Final = (
     "mtu",
     "too_big",
 )
-UDP: Final = ("block", "pass_first", "police", "police_burst", "port")
+UDP: Final = ("block", "block_way", "pass_first", "police", "police_burst", "port")
 NAT: Final = ("rebind_every", "rebind_at", "idle", "inbound_refresh")
 SECTIONS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {"both": DIRECTION, "up": DIRECTION, "down": DIRECTION, "udp": UDP, "nat": NAT}
@@ -41,6 +41,7 @@ NEEDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "queue": ("rate", "trace"),
         "reorder": ("delay",),
         "too_big": ("mtu",),
+        "block_way": ("block",),
         "pass_first": ("block",),
         "police_burst": ("police",),
         "port": ("block", "police"),

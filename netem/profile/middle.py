@@ -3,7 +3,7 @@
 from itertools import pairwise
 from typing import Final
 
-from netem.profile.conditions import Answer, Block, Nat, Police
+from netem.profile.conditions import Answer, Block, Nat, Police, Way
 from netem.profile.fields import check_needs, choice, flag, read
 from netem.profile.layers import Layer
 from netem.profile.units import EVERY, MOMENT, RATE, SIZE, BadValueError, Count, quoted
@@ -13,6 +13,7 @@ __all__ = ["read_block", "read_nat", "read_police", "read_port"]
 DEFAULT_POLICE_BURST: Final = 3_000
 """Bytes: two full packets."""
 MOST_MOMENTS: Final = 1_000
+BOTH_WAYS: Final = "both"
 _PASS_FIRST: Final = Count(noun="packets", least=0, most=1_000_000)
 _PORT: Final = Count(noun="a UDP port", least=1, most=65_535)
 
@@ -21,8 +22,15 @@ def read_block(layer: Layer) -> Block | None:
     """Raises `ProfileError`."""
     check_needs(layer)
     first = read(layer, "pass_first", _PASS_FIRST.read, 0)
+    way = read(layer, "block_way", choice(*Way, BOTH_WAYS), BOTH_WAYS)
     answer = read(layer, "block", choice(*Answer), None)
-    return None if answer is None else Block(answer=Answer(answer), first_packets=first)
+    if answer is None:
+        return None
+    return Block(
+        answer=Answer(answer),
+        first_packets=first,
+        way=None if way == BOTH_WAYS else Way(way),
+    )
 
 
 def read_police(layer: Layer) -> Police | None:

@@ -38,8 +38,10 @@ def firewall(profile: Profile, hop: Hop, udp_port: int | None) -> list[Command]:
         f"{{ type filter hook {chain} priority 0 ; policy accept ; }}"
         for chain in chains
     ]
-    if profile.block is not None and profile.block.first_packets:
-        lines += [_flows(way, family) for way in Way for family in _FAMILIES]
+    block = profile.block
+    if block is not None and block.first_packets:
+        ways = Way if block.way is None else (block.way,)
+        lines += [_flows(way, family) for way in ways for family in _FAMILIES]
     return [("nft", line) for line in [*lines, *rules]]
 
 
@@ -91,7 +93,7 @@ def _rules(passage: _Passage, profile: Profile) -> list[str]:
     mtu = profile.conditions(passage.way).mtu
     if mtu is not None and not mtu.answers:
         rules.append(passage.rule(f"meta length > {mtu.size} counter drop", "too big"))
-    if profile.block is not None:
+    if profile.block is not None and profile.block.way in (None, passage.way):
         rules += _block(passage, profile.block)
     if profile.police is not None:
         rules.append(_police(passage, profile.police))

@@ -99,7 +99,8 @@ def _drops(profile: Profile, way: Way) -> bool:
     """Whether nft drops packets of this direction."""
     mtu = profile.conditions(way).mtu
     silent = mtu is not None and not mtu.answers
-    return silent or profile.block is not None or profile.police is not None
+    blocked = profile.block is not None and profile.block.way in (None, way)
+    return silent or blocked or profile.police is not None
 
 
 def _cannot_way(way: Way, conditions: Conditions, hop: Hop, ends: Ends | None) -> Iterator[str]:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import Literal
@@ -19,6 +19,7 @@ from tenuto.cli.report import QuietReport, make_report, summary
 from tenuto.cli.sink import Sink, open_sink
 from tenuto.cli.sinkevents import SinkEvent
 from tenuto.cli.soundlibrary import load_aside
+from tenuto.cli.switches import Switches
 from tenuto.cli.together import together
 from tenuto.client import EpochBegun, Event, FormatAnnounced, Stream, StreamCut, open_stream
 from tenuto.client.arrivals import ArrivalsHeader
@@ -38,6 +39,8 @@ class _Listening:
     stream: Stream | None = None
     recorder: ArrivalRecorder | None = None
     sink: Sink | None = None
+    started: float = 0.0
+    switches: Switches = field(default_factory=Switches)
 
 
 def listen(
@@ -62,7 +65,7 @@ async def _listen(
     # The end joins the default executor, where a name is resolved that may take its time.
     asyncio.get_running_loop().set_default_executor(DaemonExecutor())
     report = make_report(as_json=options.as_json, stdout_is_audio=options.output == "-")
-    at = _Listening()
+    at = _Listening(started=asyncio.get_running_loop().time())
     error: BaseException | None = None
     with report:
         try:
@@ -83,7 +86,7 @@ async def _listen(
                 at.stream = stream
                 with _recorder(url, options, stream) as at.recorder:
                     async with _sink(options, stream, report.event) as at.sink:
-                        report.playing(stream, at.sink)
+                        report.playing(stream, at.sink, at.switches)
                         await together(at.sink.open(), _drain(stream, at.sink, at.recorder))
                 if stream.gaps:
                     raise FramesMissingError(stream.gaps)
@@ -91,12 +94,14 @@ async def _listen(
             error = raised
             raise
         finally:
-            report.done(summary(at.stream, options.output, error, at.sink, at.recorder))
+            done = summary(at.stream, options.output, error, at.sink, at.recorder, at.switches)
+            report.done(done)
 
 
 def _happened(at: _Listening, report: QuietReport, event: Event) -> None:
     if isinstance(event, EpochBegun) and at.sink is not None:
         at.sink.flush(event.base)
+    at.switches.note(event, asyncio.get_running_loop().time() - at.started)
     report.event(event)
 
 

@@ -17,11 +17,13 @@ from tenuto.cli.place import shown
 from tenuto.cli.recorder import ArrivalRecorder
 from tenuto.cli.sink import Sink
 from tenuto.cli.sinkevents import DeviceLost, DeviceOpened, SinkEvent
+from tenuto.cli.switches import Switches
 from tenuto.client import (
     ConnectError,
     Event,
     Failure,
     Interrupted,
+    Moved,
     Restarted,
     Resumed,
     Stream,
@@ -47,7 +49,7 @@ class QuietReport:
     def event(self, event: Event | SinkEvent) -> None:
         """Something happened."""
 
-    def playing(self, stream: Stream, sink: Sink) -> None:
+    def playing(self, stream: Stream, sink: Sink, switches: Switches) -> None:
         """From now on there is something to show."""
 
     def done(self, fields: dict[str, Any]) -> None:
@@ -71,7 +73,7 @@ class JsonReport(QuietReport):
             # Raised within the opening, it would leave a socket behind.
             self._failure = error
 
-    def playing(self, stream: Stream, sink: Sink) -> None:
+    def playing(self, stream: Stream, sink: Sink, switches: Switches) -> None:
         self._playing = True
         if self._failure is not None:
             raise self._failure
@@ -90,6 +92,7 @@ class LiveReport(QuietReport):
         self._console = console
         self._stream: Stream | None = None
         self._sink: Sink | None = None
+        self._switches = Switches()
         self._live = Live(
             console=console, get_renderable=self._render, refresh_per_second=8, transient=False
         )
@@ -106,23 +109,28 @@ class LiveReport(QuietReport):
         if line is not None:
             self._console.print(Text(shown(line), style="yellow"))
 
-    def playing(self, stream: Stream, sink: Sink) -> None:
-        self._stream, self._sink = stream, sink
+    def playing(self, stream: Stream, sink: Sink, switches: Switches) -> None:
+        self._stream, self._sink, self._switches = stream, sink, switches
 
     def _render(self) -> Text:
         stream, sink = self._stream, self._sink
         if stream is None or sink is None:
             return Text("connecting ...", style="dim")
         seconds = stream.seconds
-        text = Text()
+        # What matters most comes first: a narrow terminal cuts off the rest.
+        text = Text(no_wrap=True, overflow="ellipsis")
         text.append(f"{int(seconds) // 60:02d}:{seconds % 60:04.1f}", style="bold")
-        text.append(f"  {stream.received} frames")
-        text.append(f"  {stream.gaps} missing", style="red" if stream.gaps else "")
         if stream.interrupted:
             text.append("  reconnecting ...", style="yellow")
         else:
-            text.append(f"  {stream.transport} {stream.peer}", style="green")
+            text.append(f"  {stream.transport}", style="green")
+        text.append(f"  buffer {max(0.0, sink.buffered):.1f} s")
+        text.append(f"  {stream.gaps} missing", style="red" if stream.gaps else "")
+        text.append(f" of {stream.received + stream.gaps}")
+        _append_switches(text, self._switches)
         _append_sink(text, sink)
+        if not stream.interrupted:
+            text.append(f"  {stream.peer}", style="dim")
         return text
 
 
@@ -150,6 +158,7 @@ def summary(
     error: BaseException | None,
     sink: Sink | None = None,
     recorder: ArrivalRecorder | None = None,
+    switches: Switches | None = None,
 ) -> dict[str, Any]:
     """The last JSON line. Times are seconds since the start; null is what never happened."""
     fields: dict[str, Any] = {
@@ -169,6 +178,9 @@ def summary(
         fields |= account.fields()
     if recorder is not None:
         fields["arrivals"] = {"events": recorder.events, "dropped": recorder.dropped}
+    if switches is not None:
+        fields["switches"] = [switch.fields() for switch in switches.recent]
+        fields["switch_count"] = switches.count
     return fields | {
         "transport": stream.transport,
         "peer": stream.peer,
@@ -194,6 +206,9 @@ def _told(event: Event | SinkEvent) -> str | None:
         return f"the connection is lost ({event.reason}): reconnecting ..."
     if isinstance(event, Resumed):
         return f"back on {event.transport} after {event.gap:.1f} s"
+    if isinstance(event, Moved):
+        reason = getattr(event, "reason", "asked")
+        return f"goes on over {event.transport}: {reason}"
     if isinstance(event, Restarted):
         return f"a new session goes on from frame {event.sequence}"
     if isinstance(event, DeviceLost):
@@ -203,19 +218,27 @@ def _told(event: Event | SinkEvent) -> str | None:
     return None
 
 
+def _append_switches(text: Text, switches: Switches) -> None:
+    last = switches.last
+    if last is None:
+        return
+    noun = "switch" if switches.count == 1 else "switches"
+    text.append(f"  {switches.count} {noun}", style="yellow")
+    text.append(f" ({last.reason})")
+
+
 def _append_sink(text: Text, sink: Sink) -> None:
     account = sink.account
     if account is None:
-        text.append(f"  buffer {max(0.0, sink.buffered):.1f} s")
         return
     playout = account.playout
-    text.append(f"  buffer {1000 * playout.delay:.0f}/{1000 * playout.target:.0f} ms")
     text.append(f"  {playout.underruns} underruns", style="red" if playout.underruns else "")
     text.append(f"  {1000 * account.made.concealed:.0f} ms concealed")
     if account.underflows:
         text.append(f"  {account.underflows} device underflows", style="red")
     if account.reopened:
         text.append(f"  reopened {account.reopened}x", style="yellow")
+    text.append(f"  delay {1000 * playout.delay:.0f}/{1000 * playout.target:.0f} ms", style="dim")
 
 
 def _items(event: Event | SinkEvent) -> list[tuple[str, Any]]:

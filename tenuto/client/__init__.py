@@ -31,21 +31,28 @@ from tenuto.client.events import (
     MarkReached,
     Moved,
     NoticeReceived,
+    Parked,
+    Rebound,
     Restarted,
     Resumed,
     Retrying,
+    Stayed,
+    Suspected,
     TransportChosen,
     TransportFailed,
+    Unparked,
 )
 from tenuto.client.exchange import Timings, Transport, TransportChoice
-from tenuto.client.opening import RETRY, open_stream, session_url
+from tenuto.client.opening import RETRY, WATCH, open_stream, session_url
+from tenuto.client.pathstore import PathStore
 from tenuto.client.stream import Stream
 from tenuto.client.target import Address, Target
 from tenuto.client.trust import Trust
-from tenuto.policy import RetryPolicy
+from tenuto.policy import RetryPolicy, WatchPolicy
 
 __all__ = [
     "RETRY",
+    "WATCH",
     "Address",
     "ConnectError",
     "Cut",
@@ -61,12 +68,17 @@ __all__ = [
     "MarkReached",
     "Moved",
     "NoticeReceived",
+    "Parked",
+    "PathStore",
+    "Rebound",
     "Restarted",
     "Resumed",
     "RetryPolicy",
     "Retrying",
+    "Stayed",
     "Stream",
     "StreamCut",
+    "Suspected",
     "Target",
     "Timings",
     "Transport",
@@ -74,6 +86,8 @@ __all__ = [
     "TransportChosen",
     "TransportFailed",
     "Trust",
+    "Unparked",
+    "WatchPolicy",
     "open_stream",
     "session_url",
 ]

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from tenuto.client.errors import ConnectError, FailureKind
+from tenuto.client.errors import ConnectError, FailureKind, StreamCut
+from tenuto.client.events import NoticeReceived
+from tenuto.client.problem import error_code
 from tenuto.errors import ErrorCode, RequestError
 
 __all__ = [
@@ -16,8 +18,10 @@ __all__ = [
     "after_failure",
     "after_loss",
     "after_refusal",
+    "as_told",
     "retry_after",
     "return_within",
+    "stream_cut",
     "strikes_many",
 ]
 
@@ -48,6 +52,33 @@ class Loss:
     remedy: str = ""
     retry_after: float = 0.0
     many: bool = False
+
+
+def as_told(loss: Loss, notice: NoticeReceived | None) -> Loss:
+    """The same, or what the server said last, where that was why it would end."""
+    told = None if notice is None else error_code(notice.code)
+    if notice is None or told is None:
+        return loss
+    wait = retry_after(notice.fields)
+    return Loss(
+        f"{notice.message or notice.code} ({notice.code})",
+        told,
+        notice.remedy,
+        wait,
+        many=told is ErrorCode.DRAINING and not wait,
+    )
+
+
+def stream_cut(loss: Loss, session: str | None, epoch: int, next_sequence: int) -> StreamCut:
+    """What is raised for a loss after which the stream does not go on by itself."""
+    return StreamCut(
+        loss.reason,
+        session=session,
+        epoch=epoch,
+        next_sequence=next_sequence,
+        code=loss.told or ErrorCode.INTERNAL,
+        remedy=loss.remedy,
+    )
 
 
 # Other endings that the server tells of are of the source, of the session or of our own making:

@@ -14,6 +14,7 @@ from tenuto import __version__
 from tenuto.client.exchange import Request
 from tenuto.client.target import Target, Value
 from tenuto.errors import ErrorCode, RequestError
+from tenuto.session import DEFAULT_LEAD
 from tenuto.wire import MEDIA_TYPE, VERSION
 
 __all__ = ["Anew", "Asking", "Place", "checked"]
@@ -72,9 +73,11 @@ class Asking:
         self.target = target
         self._method = method
         self._params = checked(dict(params or {}))
-        if "listener" not in target.names:
+        self.listener_is_ours = "listener" not in (*target.names, *self._params)
+        """Made up here and known to nobody else."""
+        if self.listener_is_ours:
             # Ours for each stream, so that a newer leg of this listener can supersede this one.
-            self._params.setdefault("listener", secrets.token_urlsafe(9))
+            self._params["listener"] = secrets.token_urlsafe(9)
         if mode is not None and self.session is not None:
             self._params.setdefault("mode", mode)
         self._mode: dict[str, Value] = {} if mode is None else {"mode": mode}
@@ -103,6 +106,15 @@ class Asking:
     @property
     def listener(self) -> str:
         return str(self._wishes["listener"])
+
+    @property
+    def lead(self) -> float | None:
+        """Seconds ahead of real time that the server may send; None for `max`."""
+        wish = str(self._wishes.get("lead", DEFAULT_LEAD))
+        try:
+            return float(wish)
+        except ValueError:
+            return None  # `max`, or what the server will refuse
 
     def first(self) -> Request:
         """What the caller asks for."""

@@ -64,6 +64,12 @@ class Controls:
         self.reports += 1
         return 0.0
 
+    def let_go(self) -> None:
+        """Nothing is to be said for a while: the connection of its own is closed."""
+        if not self._turn.locked() and self._side is not None:
+            self._side.abort()
+            self._side = None
+
     async def aclose(self) -> None:
         side, self._side = self._side, None
         if side is not None:

@@ -12,6 +12,7 @@ from tenuto.client.advice import connect_error
 from tenuto.client.errors import Failure, FailureKind, LegError
 from tenuto.client.events import EventLog, TransportChosen, TransportFailed
 from tenuto.client.exchange import Request, Response, Transport, TransportChoice
+from tenuto.client.paths import Paths
 from tenuto.client.problem import MAX_PROBLEM_SIZE, problem_error
 from tenuto.client.quic import QuicLeg, connect_quic
 from tenuto.client.race import first_to_connect
@@ -72,9 +73,11 @@ class Dialer:
         trust: Trust,
         deadlines: Deadlines,
         log: EventLog,
+        paths: Paths,
         addresses: Sequence[Address] | None = None,
     ) -> None:
         self._trust = trust
+        self.paths = paths
         self.deadlines = deadlines
         self.log = log
         self._addresses = addresses
@@ -85,12 +88,13 @@ class Dialer:
         Raises `RequestError` for a refusal by HTTP, which is final on either, `ConnectError`
         where no transport got through.
         """
-        order: tuple[Transport, ...] = ("quic", "tcp") if transport == "auto" else (transport,)
         try:
             found = await self._resolve(target)
         except LegError as failed:
-            failures = [Failure(order[0], failed.kind, failed.reason)]
-            raise connect_error(target, failures) from None
+            first: Transport = "tcp" if transport == "tcp" else "quic"
+            raise connect_error(target, [Failure(first, failed.kind, failed.reason)]) from None
+        self.paths.arrive(found)
+        order = self.paths.order() if transport == "auto" else (transport,)
         attempt = _Attempt(self, target, request, found)
         try:
             dialed = await first_to_connect(
@@ -99,7 +103,7 @@ class Dialer:
             )
         except LegError:
             raise connect_error(target, attempt.failures) from None
-        attempt.won(dialed)
+        attempt.won(dialed, order)
         return dialed
 
     async def connect_tcp(self, target: Target) -> TcpLeg:
@@ -146,7 +150,6 @@ class _Attempt:
         self._addresses = addresses
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
-        self._quic_began = False
         self._quic: asyncio.Timeout | None = None
         """Until QUIC's handshake is done."""
 
@@ -177,13 +180,15 @@ class _Attempt:
             raise
         return Dialed(leg, response, connected, responded)
 
-    def won(self, dialed: Dialed) -> None:
+    def won(self, dialed: Dialed, order: Sequence[Transport]) -> None:
         """Tell who carries the stream, and that QUIC does not where it should."""
         leg = dialed.leg
-        if leg.transport == "tcp" and self._quic_began and not self.failures:
-            took = self._loop.time() - self._began
-            reason = f"it had brought nothing after {took:.2f} s, and TCP had"
-            self._failed(Failure("quic", FailureKind.TIMEOUT, reason))
+        if leg.transport == "tcp" and order[0] == "quic":
+            if not self.failures:
+                took = self._loop.time() - self._began
+                reason = f"it had brought nothing after {took:.2f} s, and TCP had"
+                self._failed(Failure("quic", FailureKind.TIMEOUT, reason))
+            self._dialer.paths.failed("quic")
         self._dialer.log.add(TransportChosen(leg.transport, leg.peer, dialed.connected))
 
     def _failed(self, failure: Failure) -> None:
@@ -193,7 +198,6 @@ class _Attempt:
     async def _connect(self, transport: Transport) -> AnyLeg:
         if transport == "tcp":
             return await self._dialer.connect(self._target, transport, self._addresses)
-        self._quic_began = True
         try:
             async with asyncio.timeout(None) as self._quic:
                 if self.failures:

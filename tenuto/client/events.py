@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tenuto.client.errors import Failure
-from tenuto.client.exchange import Transport
+from tenuto.client.exchange import Transport, TransportChoice
 from tenuto.media import AudioFormat
 
 __all__ = [
@@ -23,11 +23,16 @@ __all__ = [
     "MarkReached",
     "Moved",
     "NoticeReceived",
+    "Parked",
+    "Rebound",
     "Restarted",
     "Resumed",
     "Retrying",
+    "Stayed",
+    "Suspected",
     "TransportChosen",
     "TransportFailed",
+    "Unparked",
 ]
 
 MAX_EVENTS = 256
@@ -152,12 +157,60 @@ class Restarted:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The stream goes on over another leg, as it was asked to: seconds from the asking on."""
+    """The stream goes on over another leg: seconds from when that was asked for.
+
+    `reason`: "asked", "black hole", "throttled", "late frames", "QUIC again", "network change".
+    """
 
     transport: Transport
     peer: str
     handshake: float
     first_frame: float
+    reason: str = "asked"
+
+
+@dataclass(frozen=True, slots=True)
+class Suspected:
+    """Audio is overdue by `lag` seconds on this transport; a move may follow."""
+
+    transport: Transport
+    lag: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stayed:
+    """A move that nobody asked for came to nothing, and the stream goes on where it was."""
+
+    transport: TransportChoice
+    """Where it would have gone."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rebound:
+    """The connection goes on from another port of this machine."""
+
+    transport: Transport
+    peer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """Paused for so long that the connection was closed; nothing is sent until `resume`."""
+
+    next_sequence: int
+    expires_in: float | None
+    """Seconds that the session lives on, as far as the server said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unparked:
+    """A new connection goes on from frame `next_sequence`; `handshake` is in seconds."""
+
+    transport: Transport
+    peer: str
+    next_sequence: int
+    handshake: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +234,11 @@ Event = (
     | Resumed
     | Restarted
     | Moved
+    | Suspected
+    | Stayed
+    | Rebound
+    | Parked
+    | Unparked
     | EpochBegun
     | Finished
     | Cut

@@ -3,56 +3,53 @@
 from __future__ import annotations
 
 import asyncio
-from bisect import bisect_left
-from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from tenuto.client.answers import (
-    Loss,
-    after_loss,
-    retry_after,
-    return_within,
-    strikes_many,
-)
-from tenuto.client.asking import Asking, Place
+from tenuto.client.answers import Loss, after_loss, as_told, return_within, stream_cut, strikes_many
+from tenuto.client.asking import Asking
+from tenuto.client.beside import Beside
 from tenuto.client.dialing import AnyLeg, Dialed
-from tenuto.client.errors import ConnectError, Failure, FailureKind, LegError, StreamCut
+from tenuto.client.errors import ConnectError, LegError
 from tenuto.client.events import (
     Cut,
     EpochBegun,
     Event,
     EventLog,
     FormatAnnounced,
+    GapSeen,
     Interrupted,
     Moved,
     NoticeReceived,
+    Parked,
+    Rebound,
     Restarted,
     Resumed,
+    Stayed,
+    Unparked,
 )
-from tenuto.client.exchange import Timings, Transport
-from tenuto.client.handover import SURELY_ALIVE, first_of
-from tenuto.client.problem import error_code
+from tenuto.client.exchange import Timings, Transport, TransportChoice
+from tenuto.client.handover import SURELY_ALIVE
+from tenuto.client.held import Held
+from tenuto.client.parking import Parking
+from tenuto.client.paths import Paths
 from tenuto.client.reception import Incomplete, Reception
 from tenuto.client.resuming import GaveUp, Resumer, Way
 from tenuto.client.target import Value
-from tenuto.errors import ErrorCode, RemoteProtocolError, TenutoError
-from tenuto.media import FRAME_DURATION, AudioFormat, Frame
+from tenuto.client.unheard import Unheard
+from tenuto.client.watch import OFF, Watch
+from tenuto.errors import ErrorCode, RemoteProtocolError, RequestError, TenutoError
+from tenuto.policy import WatchPolicy
 
 __all__ = ["Flow"]
-
-_KEPT = 0.5
-"""Seconds of what is still to be heard that no first attempt waits for."""
-
-_MOVE_WITHIN = 1.0
-"""Seconds for a leg that is opened beside one that was lost meanwhile; then it is retried."""
 
 
 class Flow:
     """Holds the frames that came and were not asked for yet, and goes on where a leg is lost.
 
     `resuming` False leaves that to the caller: the first cut is the end. Retries are made by
-    whoever calls `fill`, and by nobody else.
+    whoever calls `fill`, and by nobody else. While somebody does, `watch` looks for silence and
+    moves the stream in time, None does not.
     """
 
     def __init__(
@@ -66,15 +63,13 @@ class Flow:
         *,
         resuming: bool,
         deadline: float,
+        watch: WatchPolicy | None,
+        paths: Paths,
     ) -> None:
         self.leg: AnyLeg = dialed.leg
         self.session = dialed.response.headers.get("tenuto-session") or asking.session
         self.reception = Reception()
-        self.frames: deque[Frame] = deque()
-        self.changes: deque[FormatAnnounced] = deque()
-        """Formats of frames that are held here, but the first one's."""
-        self.format: AudioFormat | None = None
-        """Of the frame that was taken last, or of the first one."""
+        self.held = Held()
         self.ending: TenutoError | StopAsyncIteration | None = None
         self.timings = timings
         self.paused = False
@@ -82,11 +77,10 @@ class Flow:
         self._asking = asking
         self._resumer = resumer
         self._resuming = resuming
-        self._deadline = deadline
         self._events = events
         self._loop = asyncio.get_running_loop()
         self._started = started
-        self._heard: tuple[int, float] | None = None
+        self._unheard = Unheard()
         self._announced: FormatAnnounced | None = None
         self._new_session = True
         self._source_to_come: Mapping[str, Value] | None = None
@@ -95,10 +89,14 @@ class Flow:
         self._lost_at: float | None = None
         """Since when there has been no audio."""
         self._handshaken = started
-        self._moving: asyncio.Future[None] | None = None
-        self._beside: asyncio.Task[tuple[Way, bytes]] | None = None
-        self._hurried = False
-        """The leg beside was given up, for there is no other one any more."""
+        self._beside = Beside(resumer, deadline)
+        self._change: asyncio.Task[None] | None = None
+        """A move of our own accord."""
+        self._leaving: asyncio.Task[None] | None = None
+        policy = watch if watch is not None and resuming else OFF
+        self._watch = Watch(self, policy, resumer.transport, asking.lead, paths, events)
+        self.on_park: Callable[[], None] = lambda: None
+        self.parking = Parking(policy.park_after, self._park)
         self._answered(dialed.response.headers)
 
     @property
@@ -111,32 +109,21 @@ class Flow:
         """Nothing more will come, or nobody is there for it."""
         return self.ending is not None or self.closed
 
-    @property
-    def ready(self) -> int:
-        """Frames of the present format that the next steps give without waiting."""
-        if not self.changes or not self.frames:
-            return len(self.frames)
-        return bisect_left(self.frames, self.changes[0].sequence, key=_sequence)
-
     def heard(self, sequence: int) -> None:
-        self._heard = sequence, self._loop.time()
+        self._unheard.heard(sequence, self._loop.time())
 
     def replacing(self, params: Mapping[str, Value] | None) -> None:
         """The next epoch has this source, as far as we know."""
         self._source_to_come = params
 
-    def take(self) -> Frame:
-        frame = self.frames.popleft()
-        while self.changes and self.changes[0].sequence <= frame.sequence:
-            self.format = self.changes.popleft().audio
-        return frame
-
     async def fill(self) -> None:
         """One step: bytes of the leg, or a part of the way to another leg."""
-        if self._lost is None:
+        if self.parking.parked:
+            await self.parking.over()
+        elif self._lost is None:
             await self._read()
-        elif self._moving is not None:
-            await self._outlast(self._moving)
+        elif self._beside.busy:
+            await self._beside.outlast()
         elif self._lost_at is None:
             # The leg went while another was opened in its place, which has failed. That one may
             # have superseded it.
@@ -145,77 +132,134 @@ class Flow:
         else:
             await self._go_on()
 
+    # Another leg beside this one
+
+    @property
+    def changing(self) -> bool:
+        """Another leg is on its way, or must be."""
+        return self._beside.busy or self._lost is not None or self.parking.parked
+
     async def move(self, transport: Transport) -> None:
         """Go on over another leg: opened beside the present one, which ends at its first frame.
 
         Raises `ConnectError`, `RequestError` and `RemoteProtocolError`, and then nothing has
         changed. While the stream is interrupted, it says where the next attempt goes, once.
         """
-        while self._moving is not None:
-            await asyncio.wait([self._moving])
-        if self._lost is not None:
+        await self._beside.turn()
+        if self._lost is not None or self.parking.parked:
             self._resumer.wish = transport
-        if self._lost is not None or self.over:
+        elif not self.over:
+            await self._move(transport, "asked")
+
+    def change(self, transport: TransportChoice, reason: str) -> None:
+        """The same in the background, where no other move is on its way; events tell."""
+        if not self.changing and not self.over:
+            self._change = asyncio.ensure_future(self._try_to_move(transport, reason))
+
+    def stay(self, reason: str) -> None:
+        """What `change` began is not needed any more."""
+        self._beside.give_up(reason)
+
+    def rebind(self) -> None:
+        """The network has changed: go on from another port, or over another connection."""
+        if self.changing or self.over or self.paused:
+            return
+        if self.leg.rebind():
+            self._events.add(Rebound(self.leg.transport, self.leg.peer))
+        else:
+            self.change(self._resumer.transport, "network change")
+
+    async def _try_to_move(self, transport: TransportChoice, reason: str) -> None:
+        try:
+            await self._move(transport, reason)
+        except (ConnectError, RemoteProtocolError, RequestError) as failed:
+            self._events.add(Stayed(transport, failed.message))
+            self._watch.stayed(transport, reason)
+
+    async def _move(self, transport: TransportChoice, reason: str) -> None:
+        began = self._loop.time()
+        way, head = await self._beside.open(
+            transport, self.reception.place(self.session), paused=self.paused
+        )
+        if self.over or self.parking.parked:
+            way.dialed.leg.abort()
+            return
+        first_frame, left = self._loop.time() - began, self.leg.transport
+        self._adopt(way)
+        leg, handshake = self.leg, self._handshaken - began
+        self._events.add(Moved(leg.transport, leg.peer, handshake, first_frame, reason))
+        self._watch.moved(left, reason)
+        self._digest(head)
+
+    # Pauses
+
+    def pause(self, expires_in: object) -> None:
+        """The server sends nothing from now on; after a while the connection is closed."""
+        self.paused = True
+        self._watch.sleep()
+        self.leg.rest(quiet=True)
+        self.parking.paused(expires_in)
+
+    def unpause(self) -> None:
+        self.paused = False
+        self.parking.leave()
+        self.leg.rest(quiet=False)
+        self._watch.begin(self.reception.next_sequence)
+
+    async def unpark(self) -> None:
+        """A leg again, for a stream that was parked; one attempt, and this session or none.
+
+        Raises `ConnectError` and `RequestError`; then it is still parked.
+        """
+        if not self.parking.parked:
             return
         began = self._loop.time()
-        moving = self._moving = self._loop.create_future()
-        beside = self._beside = asyncio.ensure_future(self._open_beside(transport))
-        way: Way | None = None
-        try:
-            found, head = await beside
-            first_frame = self._loop.time() - began
-            if not self.over:
-                way = found
-                self._adopt(way)
-                handshake = self._handshaken - began
-                self._events.add(Moved(self.leg.transport, self.leg.peer, handshake, first_frame))
-                self._digest(head)
-        except asyncio.CancelledError:
-            if not self._hurried:
-                raise
-            raise _stays(transport, FailureKind.TIMEOUT, "its own leg was lost meanwhile") from None
-        except LegError as failed:
-            raise _stays(transport, failed.kind, failed.reason) from None
-        finally:
-            if way is None:
-                _let_go(beside)
-            self._moving = self._beside = None
-            self._hurried = False
-            moving.set_result(None)
+        transport, self._resumer.wish = self._resumer.wish or self._resumer.transport, None
+        place = self.reception.place(self.session)
+        way = await self._resumer.attempt(place, transport, exactly=True)
+        if self.over or not self.parking.parked:
+            way.dialed.leg.abort()
+            return
+        self._adopt(way)
+        leg, handshake = self.leg, self._handshaken - began
+        self._events.add(Unparked(leg.transport, leg.peer, place.sequence, handshake))
+        self.parking.leave()
+        self.parking.wait()
 
-    async def _open_beside(self, transport: Transport) -> tuple[Way, bytes]:
-        # Another session, or a later frame, would cost what the present leg still brings.
-        way = await self._resumer.attempt(self._place(), transport, exactly=True)
-        leg = way.dialed.leg
-        try:
-            return way, await first_of(leg, paused=self.paused, deadline=self._deadline)
-        except BaseException:
-            leg.abort()
-            raise
-
-    async def _outlast(self, moving: asyncio.Future[None]) -> None:
-        """The leg is lost, and the one that was to follow it may never come."""
-        done, _ = await asyncio.wait([moving], timeout=_MOVE_WITHIN)
-        if not done and self._beside is not None:
-            self._hurried = self._beside.cancel()
-            await asyncio.wait([moving])
+    def _park(self) -> None:
+        if self.over or self.changing:
+            self.parking.wait()  # What is on its way must come to its end first.
+            return
+        self.parking.enter()
+        self._leaving = asyncio.ensure_future(self.leg.aclose())
+        self.on_park()
+        self._events.add(Parked(self.reception.next_sequence, self.parking.expires_in))
 
     async def aclose(self) -> None:
         self.closed = True
+        self._watch.close()
+        self.parking.leave()
+        for task in (self._change, self._leaving):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait([task])
         await self.leg.aclose()
 
     # Reading
 
     async def _read(self) -> None:
         leg = self.leg
+        self._watch.attend()
         try:
             data = await leg.read()
         except LegError as failure:
-            if leg is self.leg:
+            if leg is self.leg and not self.parking.parked:
                 many = strikes_many(failure.kind)
                 self._lose(Loss(failure.reason, failure.code, many=many))
             return
-        if leg is not self.leg:
+        finally:
+            self._watch.rest()
+        if leg is not self.leg or self.parking.parked:
             return  # what it brought comes by the other leg too
         if not data:
             self._lose(Loss("the server ended the response without END", many=True))
@@ -225,7 +269,7 @@ class Flow:
         self._digest(data)
 
     def _digest(self, data: bytes) -> None:
-        reception = self.reception
+        reception, life = self.reception, self.reception.signs_of_life
         try:
             frames, events = reception.feed(data)
         except RemoteProtocolError as error:
@@ -234,12 +278,14 @@ class Flow:
             return
         if frames and self.timings.first_frame is None:
             self.timings.first_frame = self._loop.time() - self._started
-        self.frames.extend(frames)
+        self.held.frames.extend(frames)
         for event in events:
             self._note(event)
+        next, alive = reception.next_sequence, reception.signs_of_life > life
+        self._watch.took(len(frames), next, alive=alive)
         finished = reception.finished
-        life = self.paused or reception.signs_of_life >= SURELY_ALIVE
-        if self._lost_at is not None and (frames or finished or life):
+        lives = self.paused or reception.signs_of_life >= SURELY_ALIVE
+        if self._lost_at is not None and (frames or finished or lives):
             self._resumed(self._lost_at)
         if isinstance(finished, Incomplete):
             self._lose(Loss(finished.reason))
@@ -248,47 +294,48 @@ class Flow:
 
     def _note(self, event: Event) -> None:
         self._events.add(event)
-        if isinstance(event, FormatAnnounced):
-            self._announce(event)
-        elif isinstance(event, NoticeReceived) and event.code == "crowd":
-            self._resumer.crowd = return_within(event.fields)
+        match event:
+            case FormatAnnounced():
+                self._announce(event)
+            case GapSeen(sequence, count):
+                self._watch.begin(sequence + count)
+            case NoticeReceived(code="paused") if not self.paused:
+                self._watch.sleep()
+                self.leg.rest(quiet=True)
+            case NoticeReceived(code="resumed") if not self.paused:
+                self.leg.rest(quiet=False)
+                self._watch.begin(self.reception.next_sequence)
+            case NoticeReceived(code="crowd"):
+                self._resumer.crowd = return_within(event.fields)
+            case _:
+                pass
 
     def _announce(self, event: FormatAnnounced) -> None:
         before, self._announced = self._announced, event
+        self._watch.announced(event.chunk_frames)
         new_session, self._new_session = self._new_session, False
         if before is None or new_session:
             self._asking.began(event.epoch_base)
         elif event.epoch != before.epoch:
             self._begin_epoch(event)
-        if self.format is None:
-            self.format = event.audio
-            return
-        # At most one for each frame held: one that no frame followed is forgotten.
-        newest = self.frames[-1].sequence if self.frames else -1
-        if self.changes and self.changes[-1].sequence > newest:
-            self.changes.pop()
-        self.changes.append(event)
+        self.held.announce(event)
 
     def _begin_epoch(self, event: FormatAnnounced) -> None:
-        held = len(self.frames)
-        kept = [frame for frame in self.frames if frame.sequence >= event.epoch_base]
-        self.frames = deque(kept)
+        dropped = self.held.drop_below(event.epoch_base)
+        self._watch.begin(event.sequence)
         self._asking.replaced(self._source_to_come, event.epoch_base)
         self._source_to_come = None
-        self._events.add(EpochBegun(event.epoch, event.epoch_base, held - len(kept)))
+        self._events.add(EpochBegun(event.epoch, event.epoch_base, dropped))
 
     # Going on
 
     def _lose(self, loss: Loss) -> None:
         """The leg has ended before its time, for this reason or the one it was told before."""
-        notice = self.reception.notice
-        told = error_code(notice.code) if notice is not None else None
-        if notice is not None and told is not None:
-            reason = f"{notice.message or notice.code} ({notice.code})"
-            wait = retry_after(notice.fields)
-            many = told is ErrorCode.DRAINING and not wait
-            loss = Loss(reason, told, notice.remedy, wait, many)
-        if self._moving is not None:
+        loss = as_told(loss, self.reception.notice)
+        if loss.told is ErrorCode.SUPERSEDED and self._asking.listener_is_ours:
+            # Nobody else has that name: a leg of our own did, that nobody reads any more.
+            loss = replace(loss, told=None)
+        if self._beside.busy:
             self._lost = loss
         else:
             self._interrupt(loss)
@@ -305,7 +352,10 @@ class Flow:
 
     async def _go_on(self) -> None:
         try:
-            way = await self._resumer.go_on(self._place(), self._unheard())
+            way = await self._resumer.go_on(
+                self.reception.place(self.session),
+                self._unheard.seconds(self.reception.next_sequence, self._loop.time()),
+            )
         except GaveUp as end:
             self._end(Loss(end.reason, end.code, end.remedy))
             return
@@ -321,6 +371,9 @@ class Flow:
         self.session = headers.get("tenuto-session") or self.session
         anew, start = way.anew, reception.next_sequence
         reception.begin_leg(anew=anew is not None)
+        self._watch.begin(start, new_leg=True)
+        if self.paused:
+            self._watch.sleep()
         if anew is not None:
             self._new_session = True
             self._asking.restarted(anew, start)
@@ -338,44 +391,7 @@ class Flow:
         self._events.add(Resumed(self.leg.transport, self.leg.peer, gap, attempts, handshake))
 
     def _end(self, loss: Loss) -> None:
-        announced, sequence = self.reception.format, self.reception.next_sequence
-        self.ending = StreamCut(
-            loss.reason,
-            session=self.session,
-            epoch=0 if announced is None else announced.epoch,
-            next_sequence=sequence,
-            code=loss.told or ErrorCode.INTERNAL,
-            remedy=loss.remedy,
-        )
-        self._events.add(Cut(loss.reason, sequence))
-
-    def _place(self) -> Place:
         reception = self.reception
-        epoch = None if reception.format is None else reception.format.epoch
-        return Place(self.session, epoch, reception.next_sequence, reception.text_offset)
-
-    def _unheard(self) -> float:
-        """Seconds that the listener has still to hear, as far as it told, less some for safety."""
-        if self._heard is None:
-            return 0.0
-        sequence, at = self._heard
-        ahead = (self.reception.next_sequence - sequence - 1) * FRAME_DURATION
-        return max(0.0, ahead - (self._loop.time() - at) - _KEPT)
-
-
-def _stays(transport: Transport, kind: FailureKind, reason: str) -> ConnectError:
-    return ConnectError(
-        f"the stream stays where it is: {reason}",
-        remedy="move it again later",
-        failures=(Failure(transport, kind, reason),),
-    )
-
-
-def _let_go(beside: asyncio.Task[tuple[Way, bytes]]) -> None:
-    beside.cancel()
-    if beside.done() and not beside.cancelled() and beside.exception() is None:
-        beside.result()[0].dialed.leg.abort()
-
-
-def _sequence(frame: Frame) -> int:
-    return frame.sequence
+        epoch, sequence = reception.epoch, reception.next_sequence
+        self.ending = stream_cut(loss, self.session, epoch or 0, sequence)
+        self._events.add(Cut(loss.reason, sequence))

@@ -11,19 +11,23 @@ from urllib.parse import quote
 
 from tenuto.client.answers import retry_after
 from tenuto.client.asking import Asking
+from tenuto.client.changes import NetworkChanges
 from tenuto.client.control import Controls
 from tenuto.client.dialing import DEADLINES, Deadlines, Dialed, Dialer
 from tenuto.client.events import Event, EventLog, Retrying
 from tenuto.client.exchange import Timings, TransportChoice
 from tenuto.client.flow import Flow
+from tenuto.client.paths import Paths
+from tenuto.client.pathstore import PathStore, default_store
 from tenuto.client.resuming import Resumer
 from tenuto.client.stream import Stream
 from tenuto.client.target import Address, Target, Value
 from tenuto.client.trust import Trust
+from tenuto.client.watch import WATCH
 from tenuto.errors import ErrorCode, RequestError
-from tenuto.policy import RetryPolicy
+from tenuto.policy import RetryPolicy, WatchPolicy
 
-__all__ = ["RETRY", "open_stream", "session_url"]
+__all__ = ["RETRY", "WATCH", "open_stream", "session_url"]
 
 RETRY = RetryPolicy()
 """A minute of attempts, at most 4 s apart."""
@@ -47,8 +51,11 @@ async def open_stream(
     method: Literal["GET", "POST"] = "GET",
     token: str | None = None,
     resume: RetryPolicy | None = RETRY,
+    watch: WatchPolicy | None = WATCH,
     trust: Trust | None = None,
     on_event: Callable[[Event], None] | None = None,
+    memory: PathStore | None = None,
+    follow_network: bool = True,
     deadlines: Deadlines = DEADLINES,
     addresses: Sequence[Address] | None = None,
 ) -> AsyncIterator[Stream]:
@@ -59,8 +66,10 @@ async def open_stream(
     too much for a URL. `lead` is how many seconds ahead of real time the server may send,
     `"max"` unpaced. `mode` says what a listener wants that was away: all it missed, or the
     present. `token` goes into the `Authorization` of every request. `resume` is how the
-    stream goes on where a connection is lost, None leaves that to the caller. `addresses` are
-    used instead of resolving the host.
+    stream goes on where a connection is lost, None leaves that to the caller. `memory` is where
+    it is kept which networks let no QUIC through: by default a file in the user's folder for
+    state, `PathStore()` forgets it with the process. `follow_network` False stays where it is
+    when the device changes its network. `addresses` are used instead of resolving the host.
 
     Raises `RequestError` for a refusal of the server (final on either transport), or a URL
     that is none; `ConnectError` where no transport got through; `OperatorError` for a CA
@@ -74,7 +83,8 @@ async def open_stream(
     given = {name: value for name, value in wishes.items() if value is not None}
     asking = Asking(target, method, {**(params or {}), **given}, token=token, mode=mode)
     started = asyncio.get_running_loop().time()
-    dialer = Dialer(trust or Trust(), deadlines, log, addresses)
+    paths = Paths(default_store() if memory is None else memory, target.origin)
+    dialer = Dialer(trust or Trust(), deadlines, log, paths, addresses)
     refusals = 0 if resume is None else MOST_REFUSALS
     dialed = await _first(dialer, asking, transport, refusals)
     timings = Timings(connected=dialed.connected, response=dialed.responded)
@@ -88,8 +98,11 @@ async def open_stream(
         started,
         resuming=resume is not None,
         deadline=deadlines.response,
+        watch=watch,
+        paths=paths,
     )
-    stream = Stream(flow, Controls(dialer, asking), log)
+    changes = NetworkChanges if follow_network else None
+    stream = Stream(flow, Controls(dialer, asking), log, paths, changes)
     try:
         await stream.prepare()
         yield stream

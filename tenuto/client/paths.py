@@ -8,7 +8,7 @@ from tenuto.client.exchange import Transport
 from tenuto.client.identity import network_identity
 from tenuto.client.pathstore import PathStore
 from tenuto.client.target import Address
-from tenuto.policy import FIRST_COOL_DOWN, CoolDown
+from tenuto.policy import CoolDown
 
 __all__ = ["Paths"]
 
@@ -17,27 +17,28 @@ _TCP_FIRST: tuple[Transport, ...] = ("tcp", "quic")
 
 
 class Paths:
-    """A view of the store. Before `arrive` has told the addresses nothing is known or kept.
-
-    `cool_down` is the first one in seconds.
+    """A view of the store. What is no network, such as this machine itself, has a memory as
+    short as this object's life.
     """
 
-    def __init__(self, store: PathStore, origin: str, cool_down: float = FIRST_COOL_DOWN) -> None:
+    def __init__(self, store: PathStore, origin: str) -> None:
         self._store = store
         self._origin = origin
-        self._first = cool_down
-        self._addresses: Sequence[Address] = ()
+        self._short = CoolDown()
         self._network: str | None = None
+        self.addresses: Sequence[Address] = ()
+        """Those of the server."""
 
     def arrive(self, addresses: Sequence[Address]) -> None:
         """The server is behind these addresses: now it can be told which network leads there."""
-        if addresses != self._addresses:
-            self._addresses = addresses
+        if addresses != self.addresses:
+            self.addresses = addresses
             self.network_changed()
 
     def network_changed(self) -> None:
         """What is known of the network before is not true of this one."""
-        self._network = network_identity(self._addresses)
+        self._network = network_identity(self.addresses)
+        self._short = CoolDown()
 
     def order(self) -> tuple[Transport, ...]:
         return _TCP_FIRST if self.reprobe_in() > 0 else _QUIC_FIRST
@@ -48,16 +49,22 @@ class Paths:
 
     def worked(self, transport: Transport) -> None:
         """It has carried audio for a while."""
-        if transport == "quic" and self._network is not None and self._known() != CoolDown():
-            self._store.put(self._network, self._origin, CoolDown())
+        if transport == "quic" and self._known() != CoolDown():
+            self._learn(CoolDown())
 
     def failed(self, transport: Transport) -> None:
         """Of QUIC: it is left alone, each time for twice as long."""
-        if transport == "quic" and self._network is not None:
-            known = self._known().failed(self._store.clock(), self._first)
-            self._store.put(self._network, self._origin, known)
+        if transport == "quic":
+            store = self._store
+            self._learn(self._known().failed(store.clock(), store.cool_down))
 
     def _known(self) -> CoolDown:
         if self._network is None:
-            return CoolDown()
+            return self._short
         return self._store.get(self._network, self._origin)
+
+    def _learn(self, cool_down: CoolDown) -> None:
+        if self._network is None:
+            self._short = cool_down
+        else:
+            self._store.put(self._network, self._origin, cool_down)

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from platformdirs import user_state_path
 
-from tenuto.policy import CoolDown
+from tenuto.policy import FIRST_COOL_DOWN, CoolDown
 
 __all__ = ["MAX_NETWORKS", "MAX_ORIGINS", "MAX_STORE_SIZE", "PathStore", "default_store"]
 
@@ -41,10 +41,18 @@ class PathStore:
     """By network and origin. `path` None keeps it in this process alone.
 
     Several processes may share a file: each reads it anew before it writes, and replaces it as a
-    whole. `clock` is seconds since 1970, for the file outlives the machine's uptime.
+    whole. `cool_down` is for how many seconds QUIC is left alone first. `clock` is seconds since
+    1970, for the file outlives the machine's uptime.
     """
 
-    def __init__(self, path: Path | None, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        path: Path | None = None,
+        *,
+        cool_down: float = FIRST_COOL_DOWN,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.cool_down = cool_down
         self.clock = clock
         self._path = path
         self._salt = secrets.token_hex(16)

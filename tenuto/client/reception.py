@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from tenuto.client.asking import Place
 from tenuto.client.events import (
     Event,
     Finished,
@@ -71,6 +72,15 @@ class Reception:
         self.notice = None
         self.finished = None
         self.signs_of_life = 0
+
+    @property
+    def epoch(self) -> int | None:
+        """None before FORMAT."""
+        return None if self.format is None else self.format.epoch
+
+    def place(self, session: str | None) -> Place:
+        """Where this session's audio goes on."""
+        return Place(session, self.epoch, self.next_sequence, self.text_offset)
 
     @property
     def seconds(self) -> float:

@@ -64,7 +64,8 @@ class Resumer:
         """What the next attempt is made over, once."""
         self.crowd = 0.0
         """Seconds in which all that the server had can come back to it."""
-        self._transport: TransportChoice = transport
+        self.transport: TransportChoice = transport
+        """What the caller allows."""
         self._dialer = dialer
         self._asking = asking
         self._retries = Retries(policy)
@@ -96,7 +97,7 @@ class Resumer:
         while True:
             await self._wait(unheard)
             self._attempts += 1
-            transport, self.wish = self.wish or self._transport, None
+            transport, self.wish = self.wish or self.transport, None
             try:
                 return await self.attempt(place, transport)
             except ConnectError as error:

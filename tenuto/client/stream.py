@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 from tenuto.client.control import REPORT_INTERVAL, Controls
 from tenuto.client.events import Event, EventLog
 from tenuto.client.exchange import Timings, Transport
 from tenuto.client.flow import Flow
+from tenuto.client.paths import Paths
 from tenuto.client.target import Value
 from tenuto.errors import ErrorCode, RequestError, TenutoError
 from tenuto.media import AudioFormat, Frame
 
-__all__ = ["Stream"]
+__all__ = ["NetworkWatch", "Stream"]
+
+
+class NetworkWatch(Protocol):
+    """Calls back when this machine's network has changed."""
+
+    def start(self) -> None: ...
+    def close(self) -> None: ...
 
 
 class Stream(AsyncIterator[Frame]):
@@ -28,13 +36,26 @@ class Stream(AsyncIterator[Frame]):
     first. Not iterating stops the server: a bounded number of bytes is held here (`buffered`).
     """
 
-    def __init__(self, flow: Flow, controls: Controls, events: EventLog) -> None:
+    def __init__(
+        self,
+        flow: Flow,
+        controls: Controls,
+        events: EventLog,
+        paths: Paths,
+        changes: Callable[[Callable[[], None], Sequence[str]], NetworkWatch] | None = None,
+    ) -> None:
         self._flow = flow
         self._controls = controls
         self._events = events
         self._heard: int | None = None
         self._told: int | None = None
         self._reporter: asyncio.Task[None] | None = None
+        flow.on_park = controls.let_go
+        self._paths = paths
+        self._changes: NetworkWatch | None = None
+        if changes is not None:
+            hosts = [address.sockaddr[0] for address in paths.addresses]
+            self._changes = changes(self._network_changed, hosts)
 
     @property
     def format(self) -> AudioFormat:
@@ -42,9 +63,9 @@ class Stream(AsyncIterator[Frame]):
 
         A session may change its format between two frames.
         """
-        if self._flow.format is None:
+        if self._flow.held.format is None:
             raise ValueError("the stream has not announced its format yet")
-        return self._flow.format
+        return self._flow.held.format
 
     @property
     def transport(self) -> Transport:
@@ -105,12 +126,12 @@ class Stream(AsyncIterator[Frame]):
     def buffered(self) -> int:
         """Bytes held here that the caller has not asked for yet."""
         flow = self._flow
-        return flow.leg.buffered + sum(len(frame.payload) for frame in flow.frames)
+        return flow.leg.buffered + sum(len(frame.payload) for frame in flow.held.frames)
 
     @property
     def ready(self) -> int:
         """Frames of the present format that the next steps give without waiting."""
-        return self._flow.ready
+        return self._flow.held.ready
 
     @property
     def complete(self) -> bool:
@@ -128,6 +149,11 @@ class Stream(AsyncIterator[Frame]):
         return self._flow.paused
 
     @property
+    def parked(self) -> bool:
+        """Paused for so long that there is no connection."""
+        return self._flow.parking.parked
+
+    @property
     def events(self) -> tuple[Event, ...]:
         """The newest events, at most 256."""
         return tuple(self._events.recent)
@@ -135,6 +161,8 @@ class Stream(AsyncIterator[Frame]):
     async def prepare(self) -> None:
         """Wait for FORMAT; `open_stream` has done so already. Raises as iteration does."""
         flow = self._flow
+        if self._changes is not None:
+            self._changes.start()
         while flow.reception.format is None:
             if isinstance(flow.ending, TenutoError):
                 raise flow.ending
@@ -145,11 +173,11 @@ class Stream(AsyncIterator[Frame]):
 
     async def __anext__(self) -> Frame:
         flow = self._flow
-        while not flow.frames:
+        while not flow.held.frames:
             if flow.ending is not None:
                 raise flow.ending
             await flow.fill()
-        return flow.take()
+        return flow.held.take()
 
     async def move(self, transport: Transport) -> None:
         """Go on over `transport`; the present leg ends when the new one has its first frame.
@@ -159,22 +187,35 @@ class Stream(AsyncIterator[Frame]):
         """
         await self._flow.move(transport)
 
+    def rebind(self) -> None:
+        """The network has changed: go on from another port, or over another connection.
+
+        At once and without harm where it has not. Events tell what came of it.
+        """
+        self._flow.rebind()
+
     # Control
 
     async def pause(self) -> dict[str, Any]:
         """Have the server send nothing until `resume`; its answer, `expires_in` among it.
 
         Like the other commands it concerns all listeners of the session, and raises
-        `RequestError` or `ConnectError` without harm to the audio.
+        `RequestError` or `ConnectError` without harm to the audio. After ten seconds the
+        connection is closed (`parked`), and nothing is sent any more.
         """
         answer = await self._command("pause")
-        self._flow.paused = True
+        self._flow.pause(answer.get("expires_in"))
         return answer
 
     async def resume(self) -> dict[str, Any]:
-        """Go on after a `pause`."""
+        """Go on after a `pause`, over a new connection where that was closed.
+
+        Raises `RequestError` where the session has expired meanwhile, `ConnectError` where the
+        server cannot be reached: then it may be said again.
+        """
+        await self._flow.unpark()
         answer = await self._command("resume")
-        self._flow.paused = False
+        self._flow.unpause()
         return answer
 
     async def flush(self, params: Mapping[str, Value] | None = None) -> dict[str, Any]:
@@ -200,12 +241,18 @@ class Stream(AsyncIterator[Frame]):
             self._reporter = asyncio.create_task(self._report())
 
     async def aclose(self) -> None:
+        if self._changes is not None:
+            self._changes.close()
         if self._reporter is not None:
             self._reporter.cancel()
             with suppress(asyncio.CancelledError):
                 await self._reporter
         await self._controls.aclose()
         await self._flow.aclose()
+
+    def _network_changed(self) -> None:
+        self._paths.network_changed()
+        self._flow.rebind()
 
     async def _command(
         self, name: str, fields: Mapping[str, Value] | None = None

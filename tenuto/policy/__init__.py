@@ -5,6 +5,8 @@ from tenuto.policy.crowd import TELL_INTERVAL, WORTH_TELLING, CrowdTeller, retur
 from tenuto.policy.rate import MAX_WAIT, AttachRate, Refused
 from tenuto.policy.retry import Retries, RetryPolicy
 from tenuto.policy.rollout import GREYING_FOR, OFFERED_FOR, Decision, QuicShare, alt_svc, decide
+from tenuto.policy.switching import LateShare, Switches
+from tenuto.policy.watchdog import Alarm, Watchdog, WatchPolicy
 
 __all__ = [
     "FIRST_COOL_DOWN",
@@ -14,14 +16,19 @@ __all__ = [
     "OFFERED_FOR",
     "TELL_INTERVAL",
     "WORTH_TELLING",
+    "Alarm",
     "AttachRate",
     "CoolDown",
     "CrowdTeller",
     "Decision",
+    "LateShare",
     "QuicShare",
     "Refused",
     "Retries",
     "RetryPolicy",
+    "Switches",
+    "WatchPolicy",
+    "Watchdog",
     "alt_svc",
     "decide",
     "return_within",

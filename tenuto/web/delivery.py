@@ -6,11 +6,11 @@ from enum import Enum, auto
 
 from tenuto.errors import ErrorCode, RequestError, TenutoError
 from tenuto.media import FRAME_DURATION
-from tenuto.policy import CrowdTeller
 from tenuto.session import Departure, State
 from tenuto.web.chunking import FRAME_OVERHEAD, fitting
 from tenuto.web.encodings import CannotGoOn
 from tenuto.web.plan import Plan
+from tenuto.web.words import Words
 
 __all__ = ["KEEPALIVE_AFTER", "Delivery", "DeliveryState"]
 
@@ -18,7 +18,8 @@ _PATIENCE = 0.010
 """Seconds by which a chunk may be late before it goes as it is."""
 
 KEEPALIVE_AFTER = 0.200
-"""Seconds without a record after which a listener of records gets a sign of life."""
+"""Seconds without a record, or since the last sign of life where the listener has all that there
+is, after which a listener of records gets one."""
 
 _DEPARTURES = {
     Departure.FELL_BEHIND: (
@@ -43,6 +44,9 @@ class DeliveryState(Enum):
     """A NOTICE was given: the stream must end so that nobody takes it for complete."""
 
 
+_OVER = (DeliveryState.COMPLETE, DeliveryState.BROKEN)
+
+
 class Delivery:
     """One plan being carried out.
 
@@ -65,8 +69,10 @@ class Delivery:
         """That of what was given; None before the first byte."""
         self.silent = True
         """No frame of the present epoch has been given yet."""
+        self._words = Words(plan)
         self._spoke_at = 0.0
-        self._crowd = CrowdTeller(plan.host.return_within)
+        self._lived_at = 0.0
+        """When it was last told that it has all that is due."""
         self._gave_at = 0.0
         """The beat at which frames were last given."""
 
@@ -94,7 +100,9 @@ class Delivery:
             return False
         if self._epoch != self.plan.session.epoch:
             return False
-        return not self._life_is_due() and not self._ripe(self._chunk)
+        if self._words.due or self._life_is_due():
+            return False
+        return not self._ripe(self._chunk)
 
     def pull(self, most: int) -> bytes:
         """The bytes to send now, of at most `most` frames; empty while nothing is due."""
@@ -103,7 +111,8 @@ class Delivery:
         plan = self.plan
         if plan.chunk is not None:
             most = min(most, self._chunk)
-        head = self._head()
+        head = self._head() + self._words.take()
+        life = self._life_is_due()
         frames = plan.host.take(plan.session, plan.cursor, most) if self._ripe(most) else []
         if frames:
             self.silent = False
@@ -114,10 +123,13 @@ class Delivery:
             body = plan.encoding.frames(frames) if frames else b""
         except CannotGoOn as end:
             return head + end.before + self.break_off(end.reason)
-        data = head + body + self._asides() + self._tail()
+        data = head + body + self._tail()
+        if life and self.state not in _OVER:
+            self._lived_at = self._spoke_at = plan.host.now()
+            return data + plan.encoding.keepalive()
         if data:
             self._spoke_at = plan.host.now()
-        return data or self._sign_of_life()
+        return data
 
     def break_off(self, failure: TenutoError) -> bytes:
         """Give up for a reason of the door's own; the NOTICE to send, if the encoding has any."""
@@ -127,28 +139,21 @@ class Delivery:
         self.failure = failure
         return self.plan.encoding.notice(failure)
 
-    def _sign_of_life(self) -> bytes:
-        """A KEEPALIVE where nothing was said for 200 ms: silence is to mean trouble.
-
-        Not while paused, for radios must sleep.
-        """
-        if not self._life_is_due():
-            return b""
-        self._spoke_at = self.plan.host.now()
-        return self.plan.encoding.keepalive()
-
     def _life_is_due(self) -> bool:
-        if self.plan.session.state is State.PAUSED:
-            return False
-        return self.plan.host.now() - self._spoke_at >= KEEPALIVE_AFTER
+        """Was nothing said for 200 ms, or does the listener have all that there is?
 
-    def _asides(self) -> bytes:
-        """What a listener is told beside its audio."""
-        host = self.plan.host
-        seconds = host.return_within
-        if not self._crowd.due(seconds, host.now()):
-            return b""
-        return self.plan.encoding.aside("crowd", return_within=round(seconds, 1))
+        Silence is to mean trouble, and a source that is slow is not to be taken for a path that
+        is. Not while paused, for radios must sleep.
+        """
+        session = self.plan.session
+        if session.state is State.PAUSED or self.state is not DeliveryState.OPEN:
+            return False
+        now = self.plan.host.now()
+        if now - self._lived_at < KEEPALIVE_AFTER:
+            return False
+        # Of a source that keeps up more is waiting here at every beat; a part of a chunk is none.
+        few = session.end - self.plan.cursor.next <= max(1, self._chunk - 1)
+        return few or now - self._spoke_at >= KEEPALIVE_AFTER
 
     def _head(self) -> bytes:
         """What comes before the first frame, and before the first of each further epoch."""
@@ -157,6 +162,7 @@ class Delivery:
             return b""
         begun, self._epoch = self._epoch is not None, epoch
         self.silent = True
+        self._lived_at = self.plan.host.now()
         return encoding.flushed() if begun else encoding.begin(self._chunk)
 
     def _together(self, wanted: int) -> int:

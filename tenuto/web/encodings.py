@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -60,13 +60,13 @@ class Encoding(Protocol):
         """A sign of life; empty where any byte would be taken for audio."""
         ...
 
+    def word(self, facts: Mapping[str, str | float]) -> bytes:
+        """A NOTICE that ends nothing, of short ASCII; empty where there are none."""
+        ...
+
     def end(self) -> bytes: ...
 
     def notice(self, error: TenutoError) -> bytes: ...
-
-    def aside(self, code: str, **facts: int | float | str) -> bytes:
-        """A word that ends nothing; empty where there is no place for one."""
-        ...
 
 
 class Records:
@@ -126,6 +126,9 @@ class Records:
     def keepalive(self) -> bytes:
         return self._encoder.keepalive()
 
+    def word(self, facts: Mapping[str, str | float]) -> bytes:
+        return self._encoder.notice(Notice(json.dumps(facts)))
+
     def end(self) -> bytes:
         session = self._session
         return self._encoder.end(End(session.end - session.base, session.samples))
@@ -150,9 +153,6 @@ class Records:
         # ASCII, so that whatever a message quotes can be encoded.
         return self._encoder.notice(Notice(json.dumps(facts)))
 
-    def aside(self, code: str, **facts: int | float | str) -> bytes:
-        return self._encoder.notice(Notice(json.dumps({"code": code, **facts})))
-
 
 class Wav:
     """`audio/wav` with a header of unknown length, then samples."""
@@ -175,14 +175,14 @@ class Wav:
     def keepalive(self) -> bytes:
         return b""
 
+    def word(self, facts: Mapping[str, str | float]) -> bytes:
+        return b""
+
     def end(self) -> bytes:
         return self._samples.rest()
 
     def notice(self, error: TenutoError) -> bytes:
         return self._samples.rest()
-
-    def aside(self, code: str, **facts: int | float | str) -> bytes:
-        return b""
 
 
 class L16:
@@ -210,14 +210,14 @@ class L16:
     def keepalive(self) -> bytes:
         return b""
 
+    def word(self, facts: Mapping[str, str | float]) -> bytes:
+        return b""
+
     def end(self) -> bytes:
         return _swapped(self._samples.rest())
 
     def notice(self, error: TenutoError) -> bytes:
         return _swapped(self._samples.rest())
-
-    def aside(self, code: str, **facts: int | float | str) -> bytes:
-        return b""
 
 
 class _OneFormat:

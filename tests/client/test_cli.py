@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import re
 import wave
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +14,16 @@ import pytest
 from rich.console import Console
 
 from tenuto.cli.report import LiveReport
-from tenuto.client import Failure, FailureKind, TransportFailed, Trust, open_stream
+from tenuto.cli.switches import Switches
+from tenuto.client import (
+    Failure,
+    FailureKind,
+    Resumed,
+    TransportChosen,
+    TransportFailed,
+    Trust,
+    open_stream,
+)
 from tenuto.media import AudioFormat, Frame
 from tenuto.wire import End, Format, Gap
 from tests.client.peer import (
@@ -64,6 +74,7 @@ def test_raw_samples_and_json(served: Served, run: Run, tmp_path: Path) -> None:
     assert last["format"] == {"codec": "pcm_s16le", "rate": 16000, "channels": 1}
     assert last["timings"]["first_frame"] > 0
     assert (last["transport"], last["session"], last["error"]) == ("quic", "s-1", None)
+    assert (last["switches"], last["switch_count"]) == ([], 0)
 
 
 def test_speak_posts_the_text_from_standard_input(served: Served, run: Run, tmp_path: Path) -> None:
@@ -236,21 +247,25 @@ def test_the_line_on_a_terminal_follows_the_stream(served: Served, trust: Trust)
         async with open_stream(url, trust=trust, on_event=report.event) as stream:
             with report:
                 report.event(TransportFailed(failure))
-                report.playing(stream, Silence())
+                switches = Switches()
+                report.playing(stream, Silence(), switches)
+                switches.note(TransportChosen("quic", stream.peer, 0.0), 0.0)
+                switches.note(Resumed("tcp", stream.peer, 1.0, 1, 0.5), 1.5)
                 async for _ in stream:
                     pass
 
     with served(whole(sentence(25))) as peer:
         asyncio.run(listen(peer.url()))
-    shown = screen.getvalue()
+    shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", screen.getvalue())
     assert "quic gave nothing: no answer \\x1b[2J" in shown
     assert "connecting ..." in shown
     for part in (
         "00:00.5",
-        "25 frames",
-        "0 missing",
-        f"quic 127.0.0.1:{peer.port}",
+        "  quic",
         "buffer 0.3 s",
+        "0 missing of 25",
+        "1 switch (the connection was lost)",
+        f"127.0.0.1:{peer.port}",
     ):
         assert part in shown
 

@@ -196,7 +196,7 @@ async def test_a_notice_that_no_other_leg_would_change_is_final(
     going_on: Opener, code: str
 ) -> None:
     script = Session(cuts=[5], notice={"code": code, "message": "no more"})
-    async with going_on(script) as stream:
+    async with going_on(script, "/v1/speak?text=x&listener=me") as stream:
         with pytest.raises(StreamCut, match="no more") as caught:
             [frame async for frame in stream]
     assert caught.value.code.value == code
@@ -449,6 +449,14 @@ class Paced:
             await asyncio.sleep(self.pace)
         await out.send(records(End(self.count, 320 * self.count)))
         await out.end()
+
+
+async def test_who_is_superseded_by_a_leg_of_its_own_goes_on(going_on: Opener) -> None:
+    """Its listener id is known to nobody else: a request of ours came late, and nobody reads it."""
+    script = Session(cuts=[5], notice={"code": "superseded", "message": "no more"})
+    async with going_on(script) as stream:
+        assert [frame async for frame in stream] == frames(50)
+    assert [event.attempts for event in of_kind(going_on, Resumed)] == [1]
 
 
 async def test_a_stream_moves_while_it_plays(going_on: Opener, transport: Transport) -> None:

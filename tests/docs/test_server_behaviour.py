@@ -24,6 +24,7 @@ from tenuto.cli.main import cli
 from tenuto.client import Deadlines
 from tenuto.errors import ErrorCode
 from tenuto.host import SessionHost
+from tenuto.policy import WatchPolicy
 from tenuto.quic import ReceiveWindow
 from tenuto.session import SessionLimits
 from tenuto.settings import ServerSettings
@@ -45,7 +46,9 @@ UNITS: dict[str, float] = {
     "ms": 0.001, "s": 1, "min": 60, "h": 3600, "days": 86400, "KiB": 1024, "MiB": 1024 * 1024,
 }  # fmt: skip
 
-BOUNDED = (SessionLimits, DoorLimits, TcpLimits, ReceiveWindow, Deadlines, ServerSettings)
+BOUNDED = (
+    SessionLimits, DoorLimits, TcpLimits, ReceiveWindow, Deadlines, ServerSettings, WatchPolicy,
+)  # fmt: skip
 
 # Numbers that bound nothing: codes, formats, arithmetic, what a message shows.
 NO_LIMITS = {

@@ -23,6 +23,7 @@ from netem.profile import (
     Police,
     Profile,
     RandomLoss,
+    Way,
 )
 
 CLEAN = Profile(name="clean")
@@ -269,6 +270,8 @@ def test_what_it_cannot_apply_is_refused_by_name() -> None:
     ]
     first = Profile(name="p", block=Block(answer=Answer.REJECT, first_packets=1))
     assert "closed to all or to nobody" in supports(first)[0]
+    one_way = Block(answer=Answer.REJECT, way=Way.UP)
+    assert "closed both ways" in supports(Profile(name="p", block=one_way))[0]
     assert supports(Profile(name="p", block=Block(answer=Answer.REJECT))) == []
     with pytest.raises(ImpairmentError, match="p: block.answer prohibit: .*use the driver tun"):
         Relay(profile, 1, ("127.0.0.1", 9))

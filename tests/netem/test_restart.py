@@ -12,9 +12,10 @@ from dataclasses import replace
 import pytest
 
 from netem.drivers.linkbed import LinkBed
+from netem.emulator import MOST_LEAVING
 from netem.errors import ImpairmentError
 from netem.link import MAX_NOTED
-from netem.profile import Conditions, Nat, Profile, RandomLoss, Schedule, Way
+from netem.profile import Block, Conditions, Nat, Profile, RandomLoss, Schedule, Way
 from tests.netem.conftest import Make
 from tests.netem.hosts import bound
 from tests.netem.outer import eventually
@@ -104,6 +105,42 @@ def test_another_profile_or_seed_counts_from_the_restart_on(make: Make) -> None:
     assert lost(bed) == []
 
 
+def test_a_change_loses_nothing_that_is_under_way(make: Make) -> None:
+    def slow(delay: float, block: Block | None = None) -> Profile:
+        return Profile(name=f"{delay} s", up=Conditions(delay=delay), block=block)
+
+    bed = make(slow(0.4))
+    with bound(bed.server, socket.AF_INET) as server, bound(bed.client, socket.AF_INET) as client:
+        server.settimeout(5)
+        client.sendto(b"slow", server.getsockname())
+        assert eventually(lambda: bed.tally().path.up.link.in_flight == 1)
+        bed.change(slow(0.05))
+        client.sendto(b"quick", server.getsockname())
+        assert server.recv(99) == b"quick"
+        bed.change(slow(0.0, block=Block(way=Way.UP)))
+        client.sendto(b"blocked", server.getsockname())
+        assert server.recv(99) == b"slow"
+        assert bed.tally().path.up.blocked == 1
+        bed.change(slow(0.0))
+        client.sendto(b"at once", server.getsockname())
+        assert server.recv(99) == b"at once"
+
+
+def test_of_many_changes_the_oldest_packets_are_gone(make: Make) -> None:
+    bed = make(Profile(name="slow", up=Conditions(delay=0.5)))
+    with bound(bed.server, socket.AF_INET) as server, bound(bed.client, socket.AF_INET) as client:
+        server.settimeout(1)
+        for number in range(MOST_LEAVING + 2):
+            client.sendto(number.to_bytes(2), server.getsockname())
+            assert eventually(lambda: bed.tally().path.up.link.in_flight == 1)
+            bed.change(Profile(name="slow", up=Conditions(delay=0.5)))
+        got = set()
+        with contextlib.suppress(TimeoutError):
+            while True:
+                got.add(int.from_bytes(server.recv(99)))
+    assert got == set(range(2, MOST_LEAVING + 2))
+
+
 def test_restarts_leave_no_descriptor(make: Make) -> None:
     bed = make(CLEAR)
     ours = f"/proc/{os.getpid()}/fd"
@@ -111,5 +148,6 @@ def test_restarts_leave_no_descriptor(make: Make) -> None:
     before = [len(os.listdir(each)) for each in (ours, theirs)]
     for seed in range(5):
         bed.restart(seed=seed)
+        bed.change(CLEAR, seed)
         bed.drops()
     assert [len(os.listdir(each)) for each in (ours, theirs)] == before

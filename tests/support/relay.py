@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from random import Random
 from typing import Any
 
-__all__ = ["SwitchingRelay", "delaying_relay"]
+__all__ = ["FailingRelay", "SwitchingRelay", "delaying_relay"]
 
 
 class _Upstream(asyncio.DatagramProtocol):
@@ -92,8 +93,72 @@ class SwitchingRelay:
             self._front.sendto(data, self._client)
 
 
-def _bound() -> socket.socket:
+class FailingRelay:
+    """Loses what it is told to, each way: one client after the other, from whatever port.
+
+    `up` and `down` are the shares that are lost. `rate` lets so many bytes a second down, in
+    order, and no datagram for longer than `QUEUE` seconds; what waits beyond is lost.
+    """
+
+    QUEUE = 1.5
+
+    def __init__(self, server: int, *, port: int = 0, seed: int = 1) -> None:
+        self.up = self.down = 0.0
+        self.rate: float | None = None
+        self.taken = 0
+        """Datagrams that clients sent, lost or not."""
+        self._random = Random(seed)
+        self._server = ("127.0.0.1", server)
+        self._loop = asyncio.get_running_loop()
+        self._busy_until = 0.0
+        self._backs: dict[Any, socket.socket] = {}
+        self._forgotten: set[Any] = set()
+        self._front = _bound(port)
+        self.port: int = self._front.getsockname()[1]
+        self._loop.add_reader(self._front.fileno(), self._forth)
+
+    def black(self) -> None:
+        self.up = self.down = 1.0
+
+    def forget(self) -> None:
+        """Whoever sent something until now is not known any more; new ports are."""
+        self._forgotten.update(self._backs)
+
+    def restore(self) -> None:
+        self.up = self.down = 0.0
+        self.rate = None
+
+    def close(self) -> None:
+        for each in (self._front, *self._backs.values()):
+            self._loop.remove_reader(each.fileno())
+            each.close()
+
+    def _forth(self) -> None:
+        data, client = self._front.recvfrom(65536)
+        self.taken += 1
+        if client not in self._backs:
+            back = self._backs[client] = _bound()
+            self._loop.add_reader(back.fileno(), self._down, back, client)
+        if client not in self._forgotten and self._random.random() >= self.up:
+            self._backs[client].sendto(data, self._server)
+
+    def _down(self, back: socket.socket, client: Any) -> None:
+        data = back.recv(65536)
+        if client in self._forgotten or self._random.random() < self.down:
+            return
+        now = self._loop.time()
+        if self.rate is None:
+            self._front.sendto(data, client)
+            return
+        begin = max(now, self._busy_until)
+        if begin - now > self.QUEUE:
+            return
+        self._busy_until = begin + len(data) / self.rate
+        self._loop.call_at(self._busy_until, self._front.sendto, data, client)
+
+
+def _bound(port: int = 0) -> socket.socket:
     bound = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    bound.bind(("127.0.0.1", 0))
+    bound.bind(("127.0.0.1", port))
     bound.setblocking(False)
     return bound

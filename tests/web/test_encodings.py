@@ -13,7 +13,7 @@ from tenuto.media import AudioFormat, Frame, Piece
 from tenuto.session import Session
 from tenuto.sources import CountingSource
 from tenuto.web import Delivery, DeliveryState, Plan
-from tenuto.web.encodings import Records
+from tenuto.web.encodings import L16, Records, Wav
 from tenuto.wire import End, Format, Notice, RecordDecoder
 
 
@@ -118,8 +118,55 @@ async def test_silence_is_filled_with_signs_of_life_save_while_paused() -> None:
     assert set(said) == {0}
     assert 3 <= len(said) <= 5
     host.pause(session)
+    assert not delivery.waits()
+    assert words(delivery.pull(1)) == ["paused"]
     await asyncio.sleep(0.3)
     assert delivery.pull(1) == b""
+    host.resume(session)
+    assert not delivery.waits()
+    assert words(delivery.pull(1)) == ["resumed"]
+    await host.close()
+
+
+def words(data: bytes) -> list[str]:
+    told = [
+        json.loads(each.json) for each in RecordDecoder().feed(data) if isinstance(each, Notice)
+    ]
+    assert all(0 < each["expires_in"] <= 1800 for each in told if each["code"] == "paused")
+    return [each["code"] for each in told]
+
+
+@pytest.mark.parametrize("encoding", [Records, Wav, L16])
+async def test_who_attaches_to_a_paused_session_is_told_in_records(
+    encoding: type[Records | Wav | L16],
+) -> None:
+    host = SessionHost()
+    session = host.open(CountingSource(frames=5))
+    host.pause(session)
+    cursor = host.attach(session, "a")
+    delivery = Delivery(Plan(host, session, cursor, encoding(session, cursor)), frames_per_chunk=1)
+    begin = delivery.pull(1)
+    if encoding is Records:
+        announced, *_ = RecordDecoder().feed(begin)
+        assert isinstance(announced, Format)
+        assert words(begin) == ["paused"]
+    assert delivery.pull(1) == b""
+    await host.close()
+
+
+async def test_who_has_all_that_there_is_is_told_so_between_frames() -> None:
+    """A source slower than real time is not to be taken for a path that is."""
+    host = SessionHost()
+    session = host.open(CountingSource(frames=40, delay=0.03))
+    cursor = host.attach(session, "a")
+    delivery = Delivery(Plan(host, session, cursor, Records(session, cursor)), frames_per_chunk=1)
+    said = []
+    async with asyncio.timeout(10):
+        while delivery.state is DeliveryState.OPEN:
+            said.append(delivery.pull(5))
+            await asyncio.sleep(0.02)
+    both = [data for data in said if data.endswith(b"\x00") and len(data) > 600]
+    assert 3 <= len(both) <= 8
     await host.close()
 
 

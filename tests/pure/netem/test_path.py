@@ -115,6 +115,14 @@ def test_udp_is_blocked_and_tcp_is_not(answer: Answer) -> None:
     assert (tally.up.blocked, tally.down.blocked) == (1, 1)
 
 
+@pytest.mark.parametrize("way", Way)
+def test_a_block_of_one_way_lets_the_other_pass(way: Way) -> None:
+    path = Path(Profile(name="p", block=Block(first_packets=1, way=way)), 1, 0.0)
+    for each in (way, way, way.back, way.back):
+        path.offer(each, packet(), 0.0)
+    assert sorted(each for each, _ in passed(path)) == sorted((way, way.back, way.back))
+
+
 def test_a_port_is_the_servers_whatever_the_direction() -> None:
     path = Path(Profile(name="p", block=Block(), udp_port=443), 1, 0.0)
     to_443 = FLOW._replace(server=SERVER._replace(port=443))

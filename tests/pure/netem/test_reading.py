@@ -20,6 +20,7 @@ from netem.profile.conditions import (
     RandomLoss,
     Rate,
     Schedule,
+    Way,
 )
 from netem.profile.document import Document, parse_document
 from netem.profile.errors import ProfileError
@@ -175,6 +176,8 @@ def test_the_middle_of_the_path() -> None:
     assert read.nat == Nat(rebind_every=5.0, rebind_at=(1.0, 2.0), idle=30.0, inbound_refresh=True)
     assert profile('[udp]\npolice = "8kbit"').police == Police(bits_per_second=8e3, burst=3_000)
     assert profile('[udp]\nblock = "drop"').block == Block()
+    assert profile('[udp]\nblock = "drop"\nblock_way = "down"').block == Block(way=Way.DOWN)
+    assert profile('[udp]\nblock = "drop"\nblock_way = "both"').block == Block()
     assert profile('[nat]\nidle = "30s"').nat == Nat(idle=30.0)
 
 
@@ -295,6 +298,8 @@ MISTAKES = {
     "[both]\nreorder='1%'": "reorder means nothing without delay",
     "[both]\ndelay='0s'\nreorder='1%'": "packets can overtake only where there is a delay",
     "[both]\ntoo_big='icmp'": "too_big means nothing without mtu",
+    "[udp]\nblock='drop'\nblock_way='left'": 'udp.block_way: "left" is not known here',
+    "[udp]\nblock_way='up'": "block_way means nothing without block",
     "[udp]\npass_first=1": "pass_first means nothing without block",
     "[udp]\npolice_burst='3kB'": "police_burst means nothing without police",
     "[udp]\nport=443": "port means nothing without block or police",

@@ -18,6 +18,7 @@ from netem.profile.conditions import (
     RandomLoss,
     Rate,
     Schedule,
+    Way,
 )
 from netem.tc import Ends, Hop, plan, printed, shell
 
@@ -225,6 +226,17 @@ def test_the_first_packets_of_a_flow_are_counted_in_a_set() -> None:
         'counter drop comment "blocked up"'
     )
     assert len(lines) == 10
+
+
+def test_a_block_of_one_way_has_no_rule_for_the_other() -> None:
+    lines = firewall(Profile(name="mine", block=Block(first_packets=20, way=Way.DOWN)))
+    assert [line.split()[4] for line in lines[2:4]] == ["down_ip", "down_ip6"]
+    assert len(lines) == 6
+    profile = Profile(name="mine", block=Block(way=Way.DOWN))
+    assert 'comment "blocked down"' in firewall(profile)[2]
+    assert len(firewall(profile)) == 3
+    assert plan(profile, CLIENT).cannot == ()
+    assert "Operation not permitted" in plan(profile, SERVER).cannot[0]
 
 
 def test_police_counts_the_second_that_nft_s_bucket_holds_anyway() -> None:
