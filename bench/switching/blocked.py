@@ -86,8 +86,7 @@ async def _tried(
 
 
 async def _first(seat: Seat, noise: Noise, transport: str, memory: str | None) -> Account:
-    options = {} if memory is None else {"memory": memory}
-    seat.go({"file": noise.name}, transport=transport, options=options)
+    seat.go({"file": noise.name}, transport=transport, memory=memory)
     await seat.until(lambda told: told["event"] == "first-frame", 20.0)
     await asyncio.sleep(_MORE)
     return await seat.end()
@@ -109,9 +108,8 @@ def _line(tried: _Tried) -> dict[str, object]:
         "trouble": sorted({each.trouble for each in tried.accounts() if each.trouble}),
     }
     limits = {"more_than_tcp_ms": [_FIRST_TIME * 1000, _REMEMBERED * 1000]}
-    absent = {name for account in tried.accounts() for name in account.absent}
     met = slow <= _FIRST_TIME and slower <= _REMEMBERED
-    return line(1, "UDP blocked: first audio", figures, limits, met=met, absent=absent)
+    return line(1, "UDP blocked: first audio", figures, limits, met=met)
 
 
 def _middle(values: list[float | None]) -> float:
@@ -142,9 +140,8 @@ async def way_back(setting: Setting) -> AsyncIterator[dict[str, object]]:
         "trouble": [account.trouble for account in accounts if account.trouble],
     }
     limits: dict[str, object] = {"back_on_quic_ms": _REPROBE * 1000, "identical": len(told)}
-    absent = {name for account in accounts for name in account.absent}
     met = all(each is not None and each <= _REPROBE for each in back) and whole == len(told)
-    yield line(1, "UDP passes again: back on QUIC", figures, limits, met=met, absent=absent)
+    yield line(1, "UDP passes again: back on QUIC", figures, limits, met=met)
 
 
 async def _back(setting: Setting, noise: Noise, seed: int) -> tuple[Account, float]:
@@ -153,8 +150,8 @@ async def _back(setting: Setting, noise: Noise, seed: int) -> tuple[Account, flo
     blocked = replace(open_path, block=Catalogue().load("udp-blocked-drop").block)
     with tempfile.TemporaryDirectory() as folder:
         async with setting.stage.seat(blocked, seed) as seat:
-            options = {"memory": folder, "cool_down": _COOL_DOWN, "interval": _COOL_DOWN}
-            seat.go({"file": noise.name}, options=options)
+            params = {"file": noise.name}
+            seat.go(params, memory=folder, cool_down=_COOL_DOWN, interval=_COOL_DOWN)
             await seat.first_frame()
             await asyncio.sleep(1.0 + 0.5 * (seed % 5))
             seat.change(open_path, seed)

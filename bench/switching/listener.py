@@ -9,21 +9,29 @@ standard input.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, cast
 
 from bench.switching.counting import Counts, counted
 from bench.switching.hearing import Hearing
 from tenuto.cli.report import event_fields
-from tenuto.client import Event, Stream, TransportChoice, Trust, open_stream
+from tenuto.client import (
+    WATCH,
+    Event,
+    PathStore,
+    Stream,
+    TransportChoice,
+    Trust,
+    open_stream,
+)
 from tenuto.errors import TenutoError
+from tenuto.policy import FIRST_COOL_DOWN
 
 __all__ = ["Ask", "main"]
 
@@ -32,19 +40,18 @@ _LOOK: Final = 0.02
 
 _CLOSE_WITHIN: Final = 2.0
 
-_POLICIES: Final = {"interval": "watch"}
-"""Parts of a policy that an ask may scale, and the argument of `open_stream` they belong to."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """One flow. `options` go to `open_stream` where it knows them, else they are told as absent."""
+    """One flow. `memory` is a folder; what it keeps, and two of the client's times, are scaled."""
 
     url: str
     ca: str
     params: Mapping[str, str | int | float]
     transport: str = "auto"
-    options: Mapping[str, Any] = field(default_factory=dict)
+    memory: str | None = None
+    cool_down: float = FIRST_COOL_DOWN
+    interval: float = WATCH.interval
     counted: bool = False
     """Whether packets are counted each second."""
 
@@ -77,9 +84,7 @@ class _Flow:
 
     async def _listen(self) -> None:
         ask, hearing = self._ask, self._hearing
-        options, absent = known_options(ask.options)
-        if absent:
-            _say({"event": "absent", "at": self._loop.time(), "options": absent})
+        kept = None if ask.memory is None else Path(ask.memory, "paths.json")
         self._began = self._loop.time()
         async with open_stream(
             ask.url,
@@ -87,7 +92,8 @@ class _Flow:
             params=ask.params,
             trust=Trust(cafile=Path(ask.ca)),
             on_event=self._happened,
-            **options,
+            watch=replace(WATCH, interval=ask.interval),
+            memory=PathStore(kept, cool_down=ask.cool_down, identify=lambda _: "the bed"),
         ) as stream:
             self._stream = stream
             async for frame in stream:
@@ -105,8 +111,7 @@ class _Flow:
 
     async def _do(self, order: Mapping[str, Any]) -> None:
         stream, name = self._stream, str(order["do"])
-        if stream is None or not hasattr(stream, name):
-            _say({"event": "absent", "at": self._loop.time(), "options": [name]})
+        if stream is None:
             return
         try:
             match name:
@@ -118,8 +123,10 @@ class _Flow:
                 case "resume":
                     await stream.resume()
                     self._hearing.wake(self._loop.time())
+                case "rebind":
+                    stream.rebind()
                 case _:
-                    getattr(stream, name)()
+                    raise ValueError(name)
         except TenutoError as error:
             at = self._loop.time()
             _say({"event": "refused", "at": at, "what": name, "reason": error.message})
@@ -152,24 +159,6 @@ class _Flow:
             due = self._loop.time() + _LOOK
             await asyncio.sleep(_LOOK)
             self._lag = max(self._lag, self._loop.time() - due)
-
-
-def known_options(
-    given: Mapping[str, Any], opening: Callable[..., object] = open_stream
-) -> tuple[dict[str, Any], list[str]]:
-    """Those that the client takes, as it takes them, and the names of the others."""
-    takes = inspect.signature(opening).parameters
-    options: dict[str, Any] = {}
-    absent = []
-    for name, value in given.items():
-        policy = _POLICIES.get(name)
-        if policy is not None and policy in takes:
-            options[policy] = replace(options.get(policy, takes[policy].default), **{name: value})
-        elif name in takes:
-            options[name] = Path(value) if isinstance(value, str) else value
-        else:
-            absent.append(name)
-    return options, absent
 
 
 async def _serve() -> None:

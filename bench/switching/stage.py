@@ -25,6 +25,8 @@ from netem.drivers.tun import TunBed
 from netem.kernel.interfaces import configure
 from netem.kernel.namespaces import Namespace
 from netem.profile import Profile
+from tenuto.client import WATCH
+from tenuto.policy import FIRST_COOL_DOWN
 
 __all__ = ["Noise", "Seat", "Stage"]
 
@@ -79,7 +81,9 @@ class Seat:
         params: Mapping[str, str | int | float],
         *,
         transport: str = "auto",
-        options: Mapping[str, Any] | None = None,
+        memory: str | None = None,
+        cool_down: float = FIRST_COOL_DOWN,
+        interval: float = WATCH.interval,
         counted: bool = False,
     ) -> None:
         """Begin a flow on the path as it is."""
@@ -89,7 +93,9 @@ class Seat:
             ca=self._ca,
             params=params,
             transport=transport,
-            options=options or {},
+            memory=memory,
+            cool_down=cool_down,
+            interval=interval,
             counted=counted,
         )
         self.program.tell({"go": asdict(ask)})

@@ -15,14 +15,12 @@ from bench.switching.account import Account, Arrival, Decision
 from bench.switching.conditions import DEATHS, blacked_out, dying, farther, path
 from bench.switching.counting import read_snmp
 from bench.switching.hearing import Hearing
-from bench.switching.listener import known_options
 from bench.switching.scenario import Setting, all_of, line, milliseconds
 from bench.switching.stage import Noise, Stage
 from netem.catalogue import Catalogue
 from netem.profile import Block, Profile, Way
 from tenuto.errors import OperatorError
 from tenuto.media import AudioFormat, Frame
-from tenuto.policy import RetryPolicy
 
 AUDIO = AudioFormat()
 
@@ -103,11 +101,6 @@ def test_the_last_frame_in_time_is_that_before_a_trickle() -> None:
     assert (late.transport_at(103.03), late.transport_at(99.0)) == ("tcp", None)
 
 
-def test_what_a_client_lacks_is_told_once() -> None:
-    absent = {"event": "absent", "at": 1.0, "options": ["memory", "rebind"]}
-    assert account([], [absent, absent]).absent == ("memory", "rebind")
-
-
 def test_packets_are_counted_between_two_moments() -> None:
     counts = [(float(at), 10 * at, at, 0) for at in range(10)]
     assert account([], counts=counts).sent(1, 2.0, 5.5) == 30
@@ -175,13 +168,6 @@ def test_profiles() -> None:
     assert far.block == Block()
 
 
-def test_an_option_goes_where_the_client_takes_it() -> None:
-    def opening(url: str, *, memory: Path | None = None, watch: object = RetryPolicy()) -> None: ...
-
-    given = {"memory": "/somewhere", "cool_down": 2.0}
-    assert known_options(given, opening) == ({"memory": Path("/somewhere")}, ["cool_down"])
-
-
 def test_counters_of_the_kernel() -> None:
     told = ["Udp: InDatagrams OutDatagrams", "Udp: 3 4", "UdpLite: OutDatagrams", "UdpLite: 9"]
     assert read_snmp(told)["Udp", "OutDatagrams"] == 4
@@ -190,11 +176,10 @@ def test_counters_of_the_kernel() -> None:
 # Lines
 
 
-def test_what_is_not_there_is_not_met() -> None:
+def test_a_line_has_its_limits_beside_its_figures() -> None:
     there = line(4, "rebind", {"lost": 0}, {"lost": 0}, met=True)
     assert (there["line"], there["lost"], there["met"]) == (4, 0, True)
-    lacking = line(4, "rebind", {"lost": 0}, {"lost": 0}, met=True, absent=["rebind", "rebind"])
-    assert (lacking["not_there"], lacking["met"]) == (["rebind"], False)
+    assert there["limits"] == {"lost": 0}
 
 
 def test_times_that_never_came_are_counted_apart() -> None:
@@ -227,7 +212,6 @@ def test_a_stream_is_moved_and_its_path_changed_under_it(tmp_path: Path) -> None
             seat.do("move", to="tcp")
             assert await seat.nth("moved", 1, 10.0)
             seat.change(dying(path(0.020), "both ways"), 1)
-            seat.do("fly")
             return await seat.over(20.0)
 
     async def refused(stage: Stage) -> Account:
@@ -249,7 +233,6 @@ def test_a_stream_is_moved_and_its_path_changed_under_it(tmp_path: Path) -> None
     assert whole.trouble is None
     assert whole.switches == 1
     assert (whole.gaps, whole.underruns) == (0, 0)
-    assert whole.absent == ("fly",)
     assert whole.sent(3, 0.0, float("inf")) == 1
     assert failed.trouble is not None
     assert "none.wav" in failed.trouble
