@@ -13,8 +13,8 @@ from tenuto.client import (
     ConnectError,
     Deadlines,
     Event,
-    RetryPolicy,
     Retrying,
+    RetryPolicy,
     TransportChosen,
     TransportFailed,
     Trust,
@@ -101,10 +101,13 @@ async def test_both_arms_carry_one_key(pair: Pair, trust: Trust) -> None:
 
 
 async def test_an_error_names_all_that_was_tried(trust: Trust) -> None:
-    with black_hole(socket.SOCK_STREAM) as port:
-        with black_hole(socket.SOCK_DGRAM, port), pytest.raises(ConnectError) as caught:
-            deadlines = Deadlines(quic=0.5, quic_left=0.3, tcp=0.5, response=0.5)
-            await collect(f"https://127.0.0.1:{port}/", trust, deadlines=deadlines)
+    deadlines = Deadlines(quic=0.5, quic_left=0.3, tcp=0.5, response=0.5)
+    with (
+        black_hole(socket.SOCK_STREAM) as port,
+        black_hole(socket.SOCK_DGRAM, port),
+        pytest.raises(ConnectError) as caught,
+    ):
+        await collect(f"https://127.0.0.1:{port}/", trust, deadlines=deadlines)
     assert f"QUIC: no answer from 127.0.0.1:{port}" in caught.value.message
     assert f"TCP: 127.0.0.1:{port} refused" in caught.value.message
 
