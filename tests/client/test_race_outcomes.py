@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tenuto.client import (
+    Address,
     ConnectError,
     Deadlines,
     Event,
+    PathStore,
     Retrying,
     RetryPolicy,
     TransportChosen,
@@ -21,6 +24,7 @@ from tenuto.client import (
     open_stream,
 )
 from tenuto.errors import ErrorCode, RequestError
+from tenuto.policy import CoolDown
 from tests.client.authority import Pair
 from tests.client.peer import Asked, Out, Peer, problem, sentence, serving, whole
 from tests.client.shell import Run, Served
@@ -202,17 +206,53 @@ async def test_waiting_can_be_cancelled(pair: Pair, trust: Trust) -> None:
         assert len(peer.asked) == 1
 
 
-# What the command line remembers
+# What is remembered
+
+
+def a_network(addresses: Sequence[Address]) -> str:
+    """As if 127.0.0.1 were behind a gateway."""
+    return "a network"
+
+
+async def test_where_quic_failed_tcp_begins_until_its_time_is_over(
+    pair: Pair, trust: Trust
+) -> None:
+    clock = [1e9]
+    store = PathStore(identify=a_network, clock=lambda: clock[0])
+    took = []
+    async with serving(pair, whole(sentence(3)), transports=("tcp",)) as peer:
+        with black_hole(socket.SOCK_DGRAM, peer.port):
+            for step in (0, 1, 300):
+                clock[0] += step
+                start = asyncio.get_running_loop().time()
+                await collect(peer.url(), trust, memory=store)
+                took.append(elapsed(start))
+    assert took[0] > 0.25
+    assert took[1] < 0.2
+    assert took[2] > 0.25
+
+
+async def test_a_memory_that_is_wrong_costs_a_quarter_of_a_second(pair: Pair, trust: Trust) -> None:
+    """QUIC is remembered to fail, and now it is TCP that brings nothing."""
+    held: list[Peer] = []
+    script = only_over("quic", held, whole(sentence(3)))
+    store = PathStore(identify=a_network)
+    async with serving(pair, script) as peer:  # type: ignore[arg-type]
+        held.append(peer)
+        store.put("a network", f"https://localhost:{peer.port}", CoolDown(1, store.clock() + 300))
+        start = asyncio.get_running_loop().time()
+        await collect(peer.url(), trust, memory=store)
+        assert 0.2 < elapsed(start) < 1.0
+        assert [way for way, _ in peer.asked] == ["tcp", "quic"]
 
 
 @pytest.mark.parametrize("forgets", [True, False])
 def test_no_memory_reads_and_writes_none(
     run: Run, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forgets: bool
 ) -> None:
-    state = tmp_path / "state"
-    monkeypatch.setenv("XDG_STATE_HOME", str(state))
-    # As if 127.0.0.1 were behind a gateway, and QUIC failed there.
-    monkeypatch.setattr("tenuto.client.paths.network_identity", lambda addresses: "a network")
+    state = tmp_path / "state" / "paths.json"
+    kept = PathStore(state, identify=a_network)
+    monkeypatch.setattr("tenuto.client.opening.default_store", lambda: kept)
 
     async def script(asked: Asked, out: Out) -> None:
         if peer.asked[-1][0] == "quic":
@@ -229,6 +269,5 @@ def test_no_memory_reads_and_writes_none(
         assert not state.exists()
         assert first == ["quic", "tcp", "quic", "tcp"]
     else:
-        (file,) = state.rglob("paths.json")
-        assert len(json.loads(file.read_text())["networks"]) == 1
+        assert len(json.loads(state.read_text())["networks"]) == 1
         assert first == ["quic", "tcp", "tcp"]
