@@ -9,20 +9,27 @@ standard input.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, cast
 
 from bench.switching.counting import Counts, counted
 from bench.switching.hearing import Hearing
 from tenuto.cli.report import event_fields
-from tenuto.client import Event, Stream, TransportChoice, Trust, open_stream
+from tenuto.client import (
+    WATCH,
+    Event,
+    PathStore,
+    Stream,
+    TransportChoice,
+    Trust,
+    open_stream,
+)
 from tenuto.errors import TenutoError
 
 __all__ = ["Ask", "main"]
@@ -32,19 +39,23 @@ _LOOK: Final = 0.02
 
 _CLOSE_WITHIN: Final = 2.0
 
-_POLICIES: Final = {"interval": "watch"}
-"""Parts of a policy that an ask may scale, and the argument of `open_stream` they belong to."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """One flow. `options` go to `open_stream` where it knows them, else they are told as absent."""
+    """One flow.
+
+    `memory` is the file of what the client remembers of networks, empty for none. `cool_down` and
+    `interval` are how long it leaves QUIC alone, and how long it rests between two switches that
+    nothing forced; 0 is its own value.
+    """
 
     url: str
     ca: str
     params: Mapping[str, str | int | float]
     transport: str = "auto"
-    options: Mapping[str, Any] = field(default_factory=dict)
+    memory: str = ""
+    cool_down: float = 0.0
+    interval: float = 0.0
     counted: bool = False
     """Whether packets are counted each second."""
 
@@ -77,9 +88,6 @@ class _Flow:
 
     async def _listen(self) -> None:
         ask, hearing = self._ask, self._hearing
-        options, absent = known_options(ask.options)
-        if absent:
-            _say({"event": "absent", "at": self._loop.time(), "options": absent})
         self._began = self._loop.time()
         async with open_stream(
             ask.url,
@@ -87,7 +95,8 @@ class _Flow:
             params=ask.params,
             trust=Trust(cafile=Path(ask.ca)),
             on_event=self._happened,
-            **options,
+            memory=_memory(ask),
+            watch=replace(WATCH, interval=ask.interval) if ask.interval else WATCH,
         ) as stream:
             self._stream = stream
             async for frame in stream:
@@ -95,6 +104,8 @@ class _Flow:
                 if not hearing.arrivals:
                     _say({"event": "first-frame", "at": now, "transport": stream.transport})
                 hearing.frame(frame, stream.format, stream.transport, now)
+                if hearing.heard is not None:
+                    stream.heard(hearing.heard)
             hearing.finish()
 
     def _happened(self, event: Event) -> None:
@@ -154,22 +165,9 @@ class _Flow:
             self._lag = max(self._lag, self._loop.time() - due)
 
 
-def known_options(
-    given: Mapping[str, Any], opening: Callable[..., object] = open_stream
-) -> tuple[dict[str, Any], list[str]]:
-    """Those that the client takes, as it takes them, and the names of the others."""
-    takes = inspect.signature(opening).parameters
-    options: dict[str, Any] = {}
-    absent = []
-    for name, value in given.items():
-        policy = _POLICIES.get(name)
-        if policy is not None and policy in takes:
-            options[policy] = replace(options.get(policy, takes[policy].default), **{name: value})
-        elif name in takes:
-            options[name] = Path(value) if isinstance(value, str) else value
-        else:
-            absent.append(name)
-    return options, absent
+def _memory(ask: Ask) -> PathStore:
+    path = Path(ask.memory) if ask.memory else None
+    return PathStore(path, cool_down=ask.cool_down) if ask.cool_down else PathStore(path)
 
 
 async def _serve() -> None:

@@ -79,17 +79,21 @@ class Seat:
         params: Mapping[str, str | int | float],
         *,
         transport: str = "auto",
-        options: Mapping[str, Any] | None = None,
+        memory: str = "",
+        cool_down: float = 0.0,
+        interval: float = 0.0,
         counted: bool = False,
     ) -> None:
-        """Begin a flow on the path as it is."""
+        """Begin a flow on the path as it is; see `Ask`."""
         self._told, self._record = [], None
         ask = Ask(
             url=f"https://localhost:{PRODUCT_PORT}/v1/speak",
             ca=self._ca,
             params=params,
             transport=transport,
-            options=options or {},
+            memory=memory,
+            cool_down=cool_down,
+            interval=interval,
             counted=counted,
         )
         self.program.tell({"go": asdict(ask)})

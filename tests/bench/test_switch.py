@@ -15,14 +15,12 @@ from bench.switching.account import Account, Arrival, Decision
 from bench.switching.conditions import DEATHS, blacked_out, dying, farther, path
 from bench.switching.counting import read_snmp
 from bench.switching.hearing import Hearing
-from bench.switching.listener import known_options
 from bench.switching.scenario import Setting, all_of, line, milliseconds
 from bench.switching.stage import Noise, Stage
 from netem.catalogue import Catalogue
 from netem.profile import Block, Profile, Way
 from tenuto.errors import OperatorError
 from tenuto.media import AudioFormat, Frame
-from tenuto.policy import RetryPolicy
 
 AUDIO = AudioFormat()
 
@@ -72,7 +70,7 @@ def test_an_account_knows_its_arrivals() -> None:
 def test_an_account_of_nothing() -> None:
     silent = account([])
     assert silent.first_audio is None
-    assert (silent.switches, silent.longest_gap()) == (0, 0.0)
+    assert (silent.switches, silent.longest_gap(), silent.silence) == (0, 0.0, 0.0)
     assert silent.decision(0.0) is None
     assert silent.last_in_time(1e9) is None
     assert silent.sent(1, 0.0, 1e9) == 0
@@ -96,16 +94,12 @@ def test_the_last_frame_in_time_is_that_before_a_trickle() -> None:
     told = account([*lead, *paced(100, 150, 100.02), (150, 101.6, "quic"), (151, 102.1, "quic")])
     assert told.last_in_time(105.0) == pytest.approx(101.0)
     assert told.last_in_time(100.5) == pytest.approx(100.48)
-    assert told.on_schedule(100.51) == pytest.approx(100.52)
-    assert told.on_schedule(101.01) is None
-    late = account([*lead, *paced(100, 150, 100.02), (150, 103.02, "tcp"), (250, 103.05, "quic")])
-    assert late.on_schedule(101.01) == 103.05
-    assert (late.transport_at(103.03), late.transport_at(99.0)) == ("tcp", None)
+    assert (told.transport_at(101.0), told.transport_at(99.0)) == ("quic", None)
 
 
 def test_what_a_client_lacks_is_told_once() -> None:
-    absent = {"event": "absent", "at": 1.0, "options": ["memory", "rebind"]}
-    assert account([], [absent, absent]).absent == ("memory", "rebind")
+    absent = {"event": "absent", "at": 1.0, "options": ["fly", "swim"]}
+    assert account([], [absent, absent]).absent == ("fly", "swim")
 
 
 def test_packets_are_counted_between_two_moments() -> None:
@@ -144,7 +138,9 @@ def test_a_longer_one_is() -> None:
 
 def test_a_loudspeaker_that_sleeps_misses_nothing() -> None:
     hearing = heard([(each, 10.0) for each in range(100)])
+    assert hearing.heard is None
     hearing.sleep(10.5)
+    assert hearing.heard == 24
     hearing.listen(99.0)
     hearing.wake(100.0)
     hearing.listen(101.0)
@@ -156,10 +152,10 @@ def test_nothing_heard() -> None:
     hearing = Hearing()
     hearing.listen(5.0)
     hearing.finish()
-    assert (hearing.told()["underruns"], hearing.told()["size"]) == (0, 0)
+    assert (hearing.told()["underruns"], hearing.told()["size"], hearing.heard) == (0, 0, None)
 
 
-# Conditions and options
+# Conditions and counters
 
 
 def test_profiles() -> None:
@@ -173,13 +169,6 @@ def test_profiles() -> None:
     far = farther(Catalogue().load("udp-blocked-drop"), 0.080)
     assert (far.name, far.up.delay) == ("udp-blocked-drop, RTT 80 ms", 0.040)
     assert far.block == Block()
-
-
-def test_an_option_goes_where_the_client_takes_it() -> None:
-    def opening(url: str, *, memory: Path | None = None, watch: object = RetryPolicy()) -> None: ...
-
-    given = {"memory": "/somewhere", "cool_down": 2.0}
-    assert known_options(given, opening) == ({"memory": Path("/somewhere")}, ["cool_down"])
 
 
 def test_counters_of_the_kernel() -> None:
@@ -250,7 +239,8 @@ def test_a_stream_is_moved_and_its_path_changed_under_it(tmp_path: Path) -> None
     assert whole.switches == 1
     assert (whole.gaps, whole.underruns) == (0, 0)
     assert whole.absent == ("fly",)
-    assert whole.sent(3, 0.0, float("inf")) == 1
+    # A report of what was heard takes a connection of its own beside that of the audio.
+    assert whole.sent(3, 0.0, float("inf")) in (1, 2)
     assert failed.trouble is not None
     assert "none.wav" in failed.trouble
     assert failed.arrivals == ()
