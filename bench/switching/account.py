@@ -69,12 +69,6 @@ class Account:
         return self.waited * FRAME_DURATION
 
     @property
-    def absent(self) -> tuple[str, ...]:
-        """What was asked of the client and is not there."""
-        named = (event["options"] for event in self.events if event["event"] == "absent")
-        return tuple(dict.fromkeys(name for names in named for name in names))
-
-    @property
     def switches(self) -> int:
         """Changes of the transport by which frames came."""
         pairs = pairwise(self.arrivals)

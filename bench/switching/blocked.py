@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from statistics import median
@@ -72,20 +73,19 @@ async def _tried(
     tried = _Tried(profile, [], [], [])
     async with room, setting.stage.seat(profile, _SEED) as seat:
         # What a process pays once is no part of any figure.
-        await _first(seat, noise, "tcp")
+        await _first(seat, noise, "tcp", None)
         for number in range(times):
             seat.bed.restart(profile, _SEED + number)
-            tried.tcp.append(await _first(seat, noise, "tcp"))
+            tried.tcp.append(await _first(seat, noise, "tcp", None))
             with tempfile.TemporaryDirectory() as folder:
-                memory = f"{folder}/paths.json"
                 seat.bed.restart(profile, _SEED + number)
-                tried.fresh.append(await _first(seat, noise, "auto", memory))
+                tried.fresh.append(await _first(seat, noise, "auto", folder))
                 seat.bed.restart(profile, _SEED + number)
-                tried.again.append(await _first(seat, noise, "auto", memory))
+                tried.again.append(await _first(seat, noise, "auto", folder))
     return tried
 
 
-async def _first(seat: Seat, noise: Noise, transport: str, memory: str = "") -> Account:
+async def _first(seat: Seat, noise: Noise, transport: str, memory: str | None) -> Account:
     seat.go({"file": noise.name}, transport=transport, memory=memory)
     await seat.until(lambda told: told["event"] == "first-frame", 20.0)
     await asyncio.sleep(_MORE)
@@ -136,7 +136,7 @@ async def way_back(setting: Setting) -> AsyncIterator[dict[str, object]]:
         "identical": whole,
         "of": len(told),
         "concealed": sum(account.concealed for account in accounts),
-        "reasons": sorted({each["reason"] for a in accounts for each in a.named("moved")}),
+        "reasons": sorted({each.get("reason", "") for a in accounts for each in a.named("moved")}),
         "trouble": [account.trouble for account in accounts if account.trouble],
     }
     limits: dict[str, object] = {"back_on_quic_ms": _REPROBE * 1000, "identical": len(told)}
@@ -148,9 +148,12 @@ async def _back(setting: Setting, noise: Noise, seed: int) -> tuple[Account, flo
     """And the moment from which on UDP passes."""
     open_path = farther(Profile(name="open"), _RTT)
     blocked = replace(open_path, block=Catalogue().load("udp-blocked-drop").block)
-    async with setting.stage.seat(blocked, seed) as seat:
-        seat.go({"file": noise.name}, cool_down=_COOL_DOWN, interval=_COOL_DOWN)
-        await seat.first_frame()
-        await asyncio.sleep(1.0 + 0.5 * (seed % 5))
-        passes = seat.change(open_path, seed)
-        return await seat.over(), passes
+    with tempfile.TemporaryDirectory() as folder:
+        async with setting.stage.seat(blocked, seed) as seat:
+            params = {"file": noise.name}
+            seat.go(params, memory=folder, cool_down=_COOL_DOWN, interval=_COOL_DOWN)
+            await seat.first_frame()
+            await asyncio.sleep(1.0 + 0.5 * (seed % 5))
+            seat.change(open_path, seed)
+            passes = time.monotonic()
+            return await seat.over(), passes

@@ -31,6 +31,7 @@ from tenuto.client import (
     open_stream,
 )
 from tenuto.errors import TenutoError
+from tenuto.policy import FIRST_COOL_DOWN
 
 __all__ = ["Ask", "main"]
 
@@ -42,20 +43,15 @@ _CLOSE_WITHIN: Final = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """One flow.
-
-    `memory` is the file of what the client remembers of networks, empty for none. `cool_down` and
-    `interval` are how long it leaves QUIC alone, and how long it rests between two switches that
-    nothing forced; 0 is its own value.
-    """
+    """One flow. `memory` is a folder; what it keeps, and two of the client's times, are scaled."""
 
     url: str
     ca: str
     params: Mapping[str, str | int | float]
     transport: str = "auto"
-    memory: str = ""
-    cool_down: float = 0.0
-    interval: float = 0.0
+    memory: str | None = None
+    cool_down: float = FIRST_COOL_DOWN
+    interval: float = WATCH.interval
     counted: bool = False
     """Whether packets are counted each second."""
 
@@ -88,6 +84,7 @@ class _Flow:
 
     async def _listen(self) -> None:
         ask, hearing = self._ask, self._hearing
+        kept = None if ask.memory is None else Path(ask.memory, "paths.json")
         self._began = self._loop.time()
         async with open_stream(
             ask.url,
@@ -95,8 +92,8 @@ class _Flow:
             params=ask.params,
             trust=Trust(cafile=Path(ask.ca)),
             on_event=self._happened,
-            memory=_memory(ask),
-            watch=replace(WATCH, interval=ask.interval) if ask.interval else WATCH,
+            watch=replace(WATCH, interval=ask.interval),
+            memory=PathStore(kept, cool_down=ask.cool_down, identify=lambda _: "the bed"),
         ) as stream:
             self._stream = stream
             async for frame in stream:
@@ -116,8 +113,7 @@ class _Flow:
 
     async def _do(self, order: Mapping[str, Any]) -> None:
         stream, name = self._stream, str(order["do"])
-        if stream is None or not hasattr(stream, name):
-            _say({"event": "absent", "at": self._loop.time(), "options": [name]})
+        if stream is None:
             return
         try:
             match name:
@@ -129,8 +125,10 @@ class _Flow:
                 case "resume":
                     await stream.resume()
                     self._hearing.wake(self._loop.time())
+                case "rebind":
+                    stream.rebind()
                 case _:
-                    getattr(stream, name)()
+                    raise ValueError(name)
         except TenutoError as error:
             at = self._loop.time()
             _say({"event": "refused", "at": at, "what": name, "reason": error.message})
@@ -163,11 +161,6 @@ class _Flow:
             due = self._loop.time() + _LOOK
             await asyncio.sleep(_LOOK)
             self._lag = max(self._lag, self._loop.time() - due)
-
-
-def _memory(ask: Ask) -> PathStore:
-    path = Path(ask.memory) if ask.memory else None
-    return PathStore(path, cool_down=ask.cool_down) if ask.cool_down else PathStore(path)
 
 
 async def _serve() -> None:

@@ -67,7 +67,6 @@ def _line(
     whole = sum(noise.is_whole(account) for account in accounts)
     lost = sum(account.gaps for account in accounts)
     gaps = [account.longest_gap() for account in accounts]
-    absent = {name for account in accounts for name in account.absent}
     figures = {
         "seconds": noise.seconds,
         "rtt_ms": _RTT * 1000,
@@ -84,4 +83,4 @@ def _line(
     limits = {"lost": 0, "longest_gap_ms": most * 1000, "identical": len(told)}
     met = not lost and max(gaps) <= most and whole == len(told)
     met = met and all(count for _, count in told)
-    return line(number, what, figures, limits, met=met, absent=absent)
+    return line(number, what, figures, limits, met=met)

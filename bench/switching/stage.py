@@ -25,6 +25,8 @@ from netem.drivers.tun import TunBed
 from netem.kernel.interfaces import configure
 from netem.kernel.namespaces import Namespace
 from netem.profile import Profile
+from tenuto.client import WATCH
+from tenuto.policy import FIRST_COOL_DOWN
 
 __all__ = ["Noise", "Seat", "Stage"]
 
@@ -79,12 +81,12 @@ class Seat:
         params: Mapping[str, str | int | float],
         *,
         transport: str = "auto",
-        memory: str = "",
-        cool_down: float = 0.0,
-        interval: float = 0.0,
+        memory: str | None = None,
+        cool_down: float = FIRST_COOL_DOWN,
+        interval: float = WATCH.interval,
         counted: bool = False,
     ) -> None:
-        """Begin a flow on the path as it is; see `Ask`."""
+        """Begin a flow on the path as it is."""
         self._told, self._record = [], None
         ask = Ask(
             url=f"https://localhost:{PRODUCT_PORT}/v1/speak",

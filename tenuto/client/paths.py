@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tenuto.client.exchange import Transport
-from tenuto.client.identity import network_identity
 from tenuto.client.pathstore import PathStore
 from tenuto.client.target import Address
 from tenuto.policy import CoolDown
@@ -37,7 +36,7 @@ class Paths:
 
     def network_changed(self) -> None:
         """What is known of the network before is not true of this one."""
-        self._network = network_identity(self.addresses)
+        self._network = self._store.identify(self.addresses)
         self._short = CoolDown()
 
     def order(self) -> tuple[Transport, ...]:

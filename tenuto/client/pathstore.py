@@ -16,11 +16,13 @@ import os
 import secrets
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from platformdirs import user_state_path
 
+from tenuto.client.identity import network_identity
+from tenuto.client.target import Address
 from tenuto.policy import FIRST_COOL_DOWN, CoolDown
 
 __all__ = ["MAX_NETWORKS", "MAX_ORIGINS", "MAX_STORE_SIZE", "PathStore", "default_store"]
@@ -34,6 +36,8 @@ MAX_STORE_SIZE = 512 * 1024
 
 _VERSION = 1
 
+Identify = Callable[[Sequence[Address]], str | None]
+
 _Networks = dict[str, dict[str, CoolDown]]
 
 
@@ -41,8 +45,10 @@ class PathStore:
     """By network and origin. `path` None keeps it in this process alone.
 
     Several processes may share a file: each reads it anew before it writes, and replaces it as a
-    whole. `cool_down` is for how many seconds QUIC is left alone first. `clock` is seconds since
-    1970, for the file outlives the machine's uptime.
+    whole. `cool_down` is for how many seconds QUIC is left alone first. `identify` names the
+    network that the way to some addresses begins in: an app that knows better than the system,
+    such as a phone's, says so. `clock` is seconds since 1970, for the file outlives the machine's
+    uptime.
     """
 
     def __init__(
@@ -50,9 +56,11 @@ class PathStore:
         path: Path | None = None,
         *,
         cool_down: float = FIRST_COOL_DOWN,
+        identify: Identify = network_identity,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.cool_down = cool_down
+        self.identify = identify
         self.clock = clock
         self._path = path
         self._salt = secrets.token_hex(16)

@@ -97,11 +97,6 @@ def test_the_last_frame_in_time_is_that_before_a_trickle() -> None:
     assert (told.transport_at(101.0), told.transport_at(99.0)) == ("quic", None)
 
 
-def test_what_a_client_lacks_is_told_once() -> None:
-    absent = {"event": "absent", "at": 1.0, "options": ["fly", "swim"]}
-    assert account([], [absent, absent]).absent == ("fly", "swim")
-
-
 def test_packets_are_counted_between_two_moments() -> None:
     counts = [(float(at), 10 * at, at, 0) for at in range(10)]
     assert account([], counts=counts).sent(1, 2.0, 5.5) == 30
@@ -155,7 +150,7 @@ def test_nothing_heard() -> None:
     assert (hearing.told()["underruns"], hearing.told()["size"], hearing.heard) == (0, 0, None)
 
 
-# Conditions and counters
+# Conditions and options
 
 
 def test_profiles() -> None:
@@ -179,11 +174,10 @@ def test_counters_of_the_kernel() -> None:
 # Lines
 
 
-def test_what_is_not_there_is_not_met() -> None:
+def test_a_line_has_its_limits_beside_its_figures() -> None:
     there = line(4, "rebind", {"lost": 0}, {"lost": 0}, met=True)
     assert (there["line"], there["lost"], there["met"]) == (4, 0, True)
-    lacking = line(4, "rebind", {"lost": 0}, {"lost": 0}, met=True, absent=["rebind", "rebind"])
-    assert (lacking["not_there"], lacking["met"]) == (["rebind"], False)
+    assert there["limits"] == {"lost": 0}
 
 
 def test_times_that_never_came_are_counted_apart() -> None:
@@ -216,7 +210,6 @@ def test_a_stream_is_moved_and_its_path_changed_under_it(tmp_path: Path) -> None
             seat.do("move", to="tcp")
             assert await seat.nth("moved", 1, 10.0)
             seat.change(dying(path(0.020), "both ways"), 1)
-            seat.do("fly")
             return await seat.over(20.0)
 
     async def refused(stage: Stage) -> Account:
@@ -238,7 +231,6 @@ def test_a_stream_is_moved_and_its_path_changed_under_it(tmp_path: Path) -> None
     assert whole.trouble is None
     assert whole.switches == 1
     assert (whole.gaps, whole.underruns) == (0, 0)
-    assert whole.absent == ("fly",)
     # A report of what was heard takes a connection of its own beside that of the audio.
     assert whole.sent(3, 0.0, float("inf")) in (1, 2)
     assert failed.trouble is not None

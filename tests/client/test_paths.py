@@ -175,13 +175,10 @@ class Clock:
         return self.now
 
 
-def test_quic_is_first_until_it_fails_and_again_when_it_may(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_quic_is_first_until_it_fails_and_again_when_it_may() -> None:
     networks = iter(["home", "café", "home"])
-    monkeypatch.setattr("tenuto.client.paths.network_identity", lambda addresses: next(networks))
     clock = Clock()
-    store = PathStore(clock=clock)
+    store = PathStore(identify=lambda addresses: next(networks), clock=clock)
     paths = Paths(store, "https://a")
     paths.arrive(AWAY)
     paths.arrive(AWAY)
