@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tenuto.client import TransportChoice, Trust, open_stream
+from tenuto.client import PathStore, TransportChoice, Trust, open_stream
 
 __all__ = ["Heard", "listen"]
 
@@ -46,7 +46,12 @@ async def listen(
         async with (
             asyncio.timeout(seconds),
             open_stream(
-                url, transport=transport, params=params, trust=trust, resume=None
+                url,
+                transport=transport,
+                params=params,
+                trust=trust,
+                memory=PathStore(),
+                resume=None,
             ) as stream,
         ):
             async for frame in stream:

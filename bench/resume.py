@@ -29,6 +29,7 @@ from tenuto.client import (
     Event,
     Interrupted,
     Moved,
+    PathStore,
     Resumed,
     Stream,
     Transport,
@@ -200,6 +201,7 @@ async def _listener(
             transport=plan.transport,
             trust=Trust(cafile=server.ca),
             on_event=told.event,
+            memory=PathStore(),
         ) as stream,
     ):
         trouble = asyncio.create_task(_trouble(plan, relay, stream, told, draws, step))

@@ -18,6 +18,7 @@ from quicserver.platform import (
     raise_descriptor_limit,
     return_freed_memory,
     spare_collector,
+    trim_heap,
 )
 from quicserver.running import run
 from tenuto.cli.paths import NamedPath
@@ -193,6 +194,7 @@ async def _serve(settings: ServerSettings, sink: LogSink, inherited: Estate) -> 
     asyncio.get_running_loop().set_default_executor(DaemonExecutor())
     server = Server(settings, on_event=sink, inherited=inherited)
     spare_collector()
+    trimming = asyncio.create_task(trim_heap())
     try:
         return await run(
             server,
@@ -201,6 +203,7 @@ async def _serve(settings: ServerSettings, sink: LogSink, inherited: Estate) -> 
             successor=bool(inherited.sockets),
         )
     finally:
+        trimming.cancel()
         shared_engine().close()
 
 

@@ -7,9 +7,17 @@ import contextlib
 import ctypes
 import gc
 import sys
+import time
 from collections.abc import Callable
+from functools import partial
 
-__all__ = ["loop_factory", "raise_descriptor_limit", "return_freed_memory", "spare_collector"]
+__all__ = [
+    "loop_factory",
+    "raise_descriptor_limit",
+    "return_freed_memory",
+    "spare_collector",
+    "trim_heap",
+]
 
 _DESCRIPTORS = 65536
 
@@ -20,6 +28,11 @@ _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
 _MAPPED_FROM = 128 * 1024
 _TRIMMED_FROM = 1024 * 1024
+
+TRIM_INTERVAL = 30.0
+"""Seconds between two trims of the heap, at least."""
+
+_TRIM_SHARE = 10_000
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -59,6 +72,37 @@ def return_freed_memory() -> None:
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(_M_MMAP_THRESHOLD, _MAPPED_FROM)
         mallopt(_M_TRIM_THRESHOLD, _TRIMMED_FROM)
+
+
+async def trim_heap(
+    trim: Callable[[], object] | None = None, clock: Callable[[], float] = time.perf_counter
+) -> None:
+    """Give back the holes of the heap as well, every now and then and until cancelled.
+
+    Listeners come and go, and glibc touches one free page after the other while others lie idle:
+    without this a server of steady load grows for hours into the heap of its worst moment. It
+    takes 1 ms for 100 MiB; no more than a ten-thousandth of the time goes into it.
+    """
+    trim = trim or _malloc_trim()
+    if trim is None:
+        return
+    wait = TRIM_INTERVAL
+    while True:
+        await asyncio.sleep(wait)
+        began = clock()
+        trim()
+        wait = max(TRIM_INTERVAL, (clock() - began) * _TRIM_SHARE)
+
+
+def _malloc_trim() -> Callable[[], object] | None:
+    if sys.platform != "linux":
+        return None
+    try:
+        call = ctypes.CDLL(None).malloc_trim
+    except (OSError, AttributeError):  # Another C library has no such call.
+        return None
+    call.argtypes = [ctypes.c_size_t]
+    return partial(call, 0)
 
 
 def spare_collector() -> None:

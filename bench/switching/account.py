@@ -64,6 +64,11 @@ class Account:
         return self.arrivals[0].at - self.began if self.arrivals else None
 
     @property
+    def silence(self) -> float:
+        """Seconds for which the loudspeaker had nothing, after it had begun."""
+        return self.waited * FRAME_DURATION
+
+    @property
     def switches(self) -> int:
         """Changes of the transport by which frames came."""
         pairs = pairwise(self.arrivals)
@@ -96,15 +101,6 @@ class Account:
             if at - sequence * FRAME_DURATION - base <= _IN_TIME:
                 last = at
         return last
-
-    def on_schedule(self, after: float) -> float | None:
-        """When, after that moment, the first frame came that was in time again."""
-        base = float("inf")
-        for sequence, at, _ in self.arrivals:
-            base = min(base, at - sequence * FRAME_DURATION)
-            if at > after and at - sequence * FRAME_DURATION - base <= _IN_TIME:
-                return at
-        return None
 
     def transport_at(self, moment: float) -> str | None:
         """What brought the last frame until then."""

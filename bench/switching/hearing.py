@@ -26,6 +26,7 @@ class Hearing:
         self._player: Player | None = None
         self._sink = 0.0
         """When the next block begins to sound."""
+        self._start = 0
         self._asleep = False
         self._digest = hashlib.sha256()
         self._size = 0
@@ -34,11 +35,18 @@ class Hearing:
     def frame(self, frame: Frame, audio: AudioFormat, transport: str, now: float) -> None:
         if self._player is None:
             self._player, self._sink = Player(audio, start=frame.sequence), now
+            self._start = frame.sequence
         self.listen(now)
         self._player.insert(frame, now)
         self._digest.update(frame.payload)
         self._size += len(frame.payload)
         self.arrivals.append((frame.sequence, now, transport))
+
+    @property
+    def heard(self) -> int | None:
+        """The last frame that has begun to sound."""
+        next = None if self._player is None else self._player.next
+        return None if next is None or next <= self._start else next - 1
 
     def listen(self, now: float) -> None:
         """What is to sound until `now` has sounded."""

@@ -101,6 +101,8 @@ class _Flow:
                 if not hearing.arrivals:
                     _say({"event": "first-frame", "at": now, "transport": stream.transport})
                 hearing.frame(frame, stream.format, stream.transport, now)
+                if hearing.heard is not None:
+                    stream.heard(hearing.heard)
             hearing.finish()
 
     def _happened(self, event: Event) -> None:

@@ -24,10 +24,12 @@ from tenuto.client import (
     Failure,
     Interrupted,
     Moved,
+    Rebound,
     Restarted,
     Resumed,
     Stream,
     StreamCut,
+    Suspected,
     TransportChosen,
     TransportFailed,
 )
@@ -207,8 +209,11 @@ def _told(event: Event | SinkEvent) -> str | None:
     if isinstance(event, Resumed):
         return f"back on {event.transport} after {event.gap:.1f} s"
     if isinstance(event, Moved):
-        reason = getattr(event, "reason", "asked")
-        return f"goes on over {event.transport}: {reason}"
+        return f"goes on over {event.transport}: {event.reason}"
+    if isinstance(event, Suspected):
+        return f"audio is {event.lag:.1f} s overdue on {event.transport}"
+    if isinstance(event, Rebound):
+        return f"the network has changed: {event.transport} goes on from another port"
     if isinstance(event, Restarted):
         return f"a new session goes on from frame {event.sequence}"
     if isinstance(event, DeviceLost):

@@ -6,7 +6,15 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
-from tenuto.client import Event, Interrupted, Moved, Resumed, Transport, TransportChosen
+from tenuto.client import (
+    Event,
+    Interrupted,
+    Moved,
+    Resumed,
+    Transport,
+    TransportChosen,
+    Unparked,
+)
 
 __all__ = ["MAX_SWITCHES", "Switch", "Switches"]
 
@@ -53,11 +61,12 @@ class Switches:
                 self._transport = transport
             case Interrupted(reason):
                 self._lost = reason
+            case Unparked(transport) if transport != self._transport:
+                self._add(transport, "paused for long", now)
             case Resumed(transport) if transport != self._transport:
                 self._add(transport, self._lost, now)
-            case Moved(transport):
-                # Clients of before have moved only where they were asked to.
-                self._add(transport, getattr(event, "reason", "asked"), now)
+            case Moved(transport, reason=reason):
+                self._add(transport, reason, now)
             case _:
                 pass
 

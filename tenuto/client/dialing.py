@@ -12,6 +12,7 @@ from tenuto.client.advice import connect_error
 from tenuto.client.errors import Failure, FailureKind, LegError
 from tenuto.client.events import EventLog, TransportChosen, TransportFailed
 from tenuto.client.exchange import Request, Response, Transport, TransportChoice
+from tenuto.client.handover import first_of
 from tenuto.client.paths import Paths
 from tenuto.client.problem import MAX_PROBLEM_SIZE, problem_error
 from tenuto.client.quic import QuicLeg, connect_quic
@@ -156,7 +157,8 @@ class _Attempt:
     async def over(self, transport: Transport, *, racing: bool = False) -> Dialed:
         """The answer to the request by this one; raises `LegError` and `RequestError`.
 
-        `racing`: not before its body has begun. A path may let a handshake through, and no more.
+        `racing`: not before it has brought a frame, or has said that none is due. A path may let
+        a handshake through, and no more.
         """
         try:
             return await self._over(transport, racing)
@@ -174,7 +176,8 @@ class _Attempt:
             responded = self._loop.time() - self._began
             await _check(leg, response, self._target)
             if racing:
-                await self._respond(leg, leg.begin(), "with a record")
+                within = self._dialer.deadlines.response
+                leg.unread(await first_of(leg, paused=False, deadline=within, alive=1))
         except BaseException:
             leg.abort()
             raise

@@ -74,11 +74,8 @@ class Leg(Protocol):
         """
         ...
 
-    async def begin(self) -> None:
-        """Wait until the body has begun or has ended; `read` gives what came.
-
-        Raises `LegError`.
-        """
+    def unread(self, data: bytes) -> None:
+        """Give back what was read last: `read` gives it again."""
         ...
 
     async def read(self) -> bytes:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from tenuto.client.dialing import AnyLeg
 from tenuto.client.errors import FailureKind, LegError
+from tenuto.client.exchange import Leg
 from tenuto.media import Frame
-from tenuto.wire import End, Format, Keepalive, Record, RecordDecoder
+from tenuto.wire import End, Format, Keepalive, Notice, Record, RecordDecoder
 
 __all__ = ["SURELY_ALIVE", "first_of"]
 
@@ -15,8 +15,10 @@ SURELY_ALIVE = 5
 """Signs of life of a new leg, one each 200 ms, after which it counts without a frame."""
 
 
-async def first_of(leg: AnyLeg, *, paused: bool, deadline: float) -> bytes:
+async def first_of(leg: Leg, *, paused: bool, deadline: float, alive: int = SURELY_ALIVE) -> bytes:
     """The body up to the first frame, or whatever else shows that all is well.
+
+    That is END, so many signs of life (KEEPALIVE, NOTICE), and where it is `paused` FORMAT alone.
 
     At most what comes with that frame in one read is held, and what announces it. Raises
     `LegError`, and `RemoteProtocolError` for bytes that break the format.
@@ -32,8 +34,8 @@ async def first_of(leg: AnyLeg, *, paused: bool, deadline: float) -> bytes:
                     raise LegError(FailureKind.CLOSED, f"{leg.peer} ended before the first frame")
                 held += data
                 records = decoder.feed(data)
-                life += sum(isinstance(record, Keepalive) for record in records)
-                if life >= SURELY_ALIVE or any(_delivers(each, paused) for each in records):
+                life += sum(isinstance(record, Keepalive | Notice) for record in records)
+                if life >= alive or any(_delivers(each, paused) for each in records):
                     return bytes(held)
     except TimeoutError:
         reason = f"{leg.peer} sent no frame within {deadline:g} s"

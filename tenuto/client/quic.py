@@ -105,9 +105,8 @@ class QuicLeg:
             self._http.write(stream_id, request.body, end_stream=True)
         return stream_id
 
-    async def begin(self) -> None:
-        while not (self._body or self._ended):
-            await self._wait()
+    def unread(self, data: bytes) -> None:
+        self._body[:0] = data
 
     async def read(self) -> bytes:
         while not self._body:

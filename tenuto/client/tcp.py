@@ -45,7 +45,7 @@ class TcpLeg:
         self.peer = str(address)
         self._keep = False
         self._ahead = b""
-        """Of the body: it has come and is not given out."""
+        """Of the body: it was given back, and is given out again first."""
         self._reader = reader
         self._writer = writer
         self._http = h11.Connection(our_role=h11.CLIENT)
@@ -83,15 +83,13 @@ class TcpLeg:
             if not isinstance(event, h11.InformationalResponse):
                 self._fail(FailureKind.PROTOCOL, "its answer is no HTTP response")
 
-    async def begin(self) -> None:
-        if not self._ahead:
-            self._ahead = await self._read()
+    def unread(self, data: bytes) -> None:
+        self._ahead = data + self._ahead
 
     async def read(self) -> bytes:
-        ahead, self._ahead = self._ahead, b""
-        return ahead or await self._read()
-
-    async def _read(self) -> bytes:
+        if self._ahead:
+            ahead, self._ahead = self._ahead, b""
+            return ahead
         while not self._ended:
             event = await self._next_event()
             if isinstance(event, h11.Data):

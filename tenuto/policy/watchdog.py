@@ -17,6 +17,15 @@ a path that has become longer is not behind for ever."""
 _ALIVE_EVERY = 0.200
 """Seconds from one KEEPALIVE to the next, where a server has nothing else to say."""
 
+_BREAK = 0.25
+"""Seconds between two arrivals that do not belong to one run of audio."""
+
+_SETTLED = 0.5
+"""Seconds of audio in real time after which a stream that is late is on a schedule again."""
+
+_FLOWING = 10
+"""Frames of a run that are no trickle."""
+
 _MOST_CHUNK = 10
 """Frames: for those of a larger chunk nobody waits in silence, KEEPALIVE comes meanwhile."""
 
@@ -63,7 +72,9 @@ class Watchdog:
     A sender paces: frame n leaves at some time + n frame times. The earliest that any frame came,
     by that rule, is the schedule, and the lag is how long the next chunk is overdue by it. Silence
     lets it grow second by second, a trickle does as well. `lead` None is an unpaced sender, which
-    has to bring real time. Of time in which nobody waits (`rest`) nothing is counted.
+    has to bring real time. Of time in which nobody waits (`rest`) nothing is counted. What was
+    missed in an outage is not made up for: once audio comes in real time again, that is the
+    schedule.
     """
 
     def __init__(self, policy: WatchPolicy, now: float, *, lead: float | None) -> None:
@@ -78,6 +89,8 @@ class Watchdog:
         self._resting = True
         self._asleep = False
         self._after_frames = True
+        self._run_at = self._run_offset = now
+        self._run_frames = 0
         self._pings = 0
         self._ping_at = self._switch_at = -inf
         self._tries = 0
@@ -97,6 +110,7 @@ class Watchdog:
 
     def arrived(self, next: int, now: float) -> float:
         """All frames below `next` have come; how late the last one is, in seconds."""
+        self._runs(next, now)
         self._next = next
         self._after_frames = True
         self._recorded(now)
@@ -105,9 +119,16 @@ class Watchdog:
         late = now - (next - 1) * FRAME_DURATION - self._base
         if self._paced:
             self._base += min(0.0, late)
+        if self.suspected and self.flowing and now - self._run_at >= _SETTLED:
+            self._base += max(0.0, self.lag(now))
         if self.lag(now) < self.policy.suspect / 2:
             self._recovered()
         return max(0.0, late)
+
+    @property
+    def flowing(self) -> bool:
+        """Does audio come in real time, or faster, however late it is?"""
+        return self._run_frames >= _FLOWING
 
     def alive(self, now: float) -> None:
         """KEEPALIVE: whatever is due has come."""
@@ -174,6 +195,15 @@ class Watchdog:
         if not self.suspected:
             moments.append(self._expected() + self.policy.suspect)
         return min(moments)
+
+    def _runs(self, next: int, now: float) -> None:
+        """A run ends with a pause, and where its audio comes more slowly than it is played."""
+        offset = now - next * FRAME_DURATION
+        grown = offset - self._run_offset > self._chunk * FRAME_DURATION
+        if now - self._record_at > _BREAK or grown:
+            self._run_at, self._run_offset, self._run_frames = now, offset, 0
+        self._run_offset = min(self._run_offset, offset)
+        self._run_frames += next - self._next
 
     def _expected(self) -> float:
         # Whatever the schedule says, somebody who had something before expects the next soon.

@@ -353,3 +353,38 @@ def test_a_switch_for_pleasure_has_its_distance_from_any_other() -> None:
 def test_times_may_be_scaled() -> None:
     watched = dog(policy=replace(POLICY, suspect=0.05, switch=0.1))
     assert first(watch(watched, 1.0), Alarm.SWITCH) == pytest.approx(0.1, abs=0.021)
+
+
+def test_what_an_outage_cost_is_not_asked_for_for_ever() -> None:
+    """Three seconds are lost, audio flows again at its own pace: that is the schedule now."""
+    watched = dog()
+    play(watched, steady(100))
+    watch(watched, 5.0)
+    assert watched.suspected
+    back = [(5.0 + n * FRAME, 100 + n) for n in range(1, 200)]
+    play(watched, back[:10])
+    assert watched.flowing  # and so no other leg is needed
+    assert watched.lag(back[9][0]) == pytest.approx(3.0, abs=0.1)
+    play(watched, back[10:24])
+    assert watched.suspected
+    assert play(watched, back[24:]) == []
+    assert not watched.suspected
+    assert watched.lag(back[-1][0]) < 0.05
+
+
+def test_a_burst_after_an_outage_flows_too() -> None:
+    watched = dog()
+    play(watched, steady(100))
+    watch(watched, 5.0)
+    watched.arrived(112, 5.0)
+    assert watched.flowing
+
+
+@pytest.mark.parametrize(("frames", "every"), [(1, 0.64), (4, 0.3), (1, 0.025), (9, 0.2)])
+def test_a_trickle_does_not_flow_and_is_no_schedule(frames: int, every: float) -> None:
+    watched = dog()
+    play(watched, steady(100))
+    trickle = [(2.0 + n * every, 100 + n * frames) for n in range(1, 400)]
+    alarms = play(watched, trickle)
+    assert Alarm.SWITCH in kinds(alarms)
+    assert watched.suspected

@@ -8,7 +8,7 @@ from typing import cast
 
 from bench.lab.listening.ask import HOST, PRODUCT_PORT, Ask
 from bench.lab.listening.heard import Heard
-from tenuto.client import Address, TransportChoice, Trust, open_stream
+from tenuto.client import Address, PathStore, TransportChoice, Trust, open_stream
 
 __all__ = ["listen"]
 
@@ -22,6 +22,7 @@ async def listen(ask: Ask, heard: Heard) -> None:
         params={"source": "clock", "frames": ask.frames, "chunk": 1},
         trust=Trust(cafile=Path(ask.ca)),
         addresses=[address],
+        memory=PathStore(),
         resume=None,  # what a path does to one connection is what is measured
     ) as stream:
         heard.connected(stream.timings.connected)
