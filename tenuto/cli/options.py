@@ -204,7 +204,7 @@ _OPTIONS = (
         type=click.Choice(["auto", "quic", "tcp"]),
         default="auto",
         show_default=True,
-        help="auto tries QUIC, and TCP beside it if nothing has come after 250 ms.",
+        help="auto races QUIC and TCP, and changes between them.",
     ),
     click.option(
         "--lead",
