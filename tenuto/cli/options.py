@@ -198,7 +198,7 @@ _OPTIONS = (
         type=click.Choice(["auto", "quic", "tcp"]),
         default="auto",
         show_default=True,
-        help="auto tries QUIC and takes TCP if that does not connect.",
+        help="auto races QUIC and TCP, and changes between them.",
     ),
     click.option(
         "--lead",

@@ -16,9 +16,9 @@ __all__ = ["play"]
 
 _HELP = """Play the audio at URL, or that of a session by its id.
 
-Plays on the loudspeaker, which may change meanwhile, or writes to --output. Tries QUIC first,
-takes TCP if that does not connect, and ends well only if the server has proved that the stream
-is whole.
+Plays on the loudspeaker, which may change meanwhile, or writes to --output. Races QUIC and TCP,
+changes to the other where one goes silent, and ends well only if the server has proved that the
+stream is whole.
 
 \b
 Examples:

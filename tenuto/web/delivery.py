@@ -163,6 +163,10 @@ class Delivery:
         begun, self._epoch = self._epoch is not None, epoch
         self.silent = True
         self._lived_at = self.plan.host.now()
+        session = self.plan.session
+        if not begun and session.end <= self.plan.cursor.next and not session.done:
+            # Whoever races two paths need not wait for a source that is slow to begin.
+            self._lived_at -= KEEPALIVE_AFTER
         return encoding.flushed() if begun else encoding.begin(self._chunk)
 
     def _together(self, wanted: int) -> int:
