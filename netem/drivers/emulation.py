@@ -48,9 +48,11 @@ class Emulation:
         with theirs:
             self.process = self._start(arguments, [theirs.fileno(), client, server])
         self._set_up = (profile, seed)
+        self._ready = False
         try:
             self._hand_over()
             self._unscheduled = self._answer()["unscheduled"]
+            self._ready = True
         except BaseException:
             self.close()
             raise
@@ -117,13 +119,21 @@ class Emulation:
         """End it, whatever state it is in."""
         if self._control.fileno() < 0:
             return
-        try:
-            self._ask(STOP)
-        except ImpairmentError:
+        if not self._stopped():
             self.process.kill()
         self._control.close()
         self.process.wait()
         os.close(self._words)
+
+    def _stopped(self) -> bool:
+        """It was told to, and has answered."""
+        if not self._ready:
+            return False  # Its first word may be under way, or never come.
+        try:
+            self._ask(STOP)
+        except ImpairmentError:
+            return False
+        return True
 
     def _ask(self, order: bytes, fds: Sequence[int] = ()) -> BedTally:
         self._order(order, fds)

@@ -114,7 +114,7 @@ class Watch:
                 self._late.add(frames, now, late=late > self._lead)
         elif alive:
             self._dog.alive(now)
-        if self._escaping and (self._dog.flowing or not self._dog.suspected):
+        if self._escaping and (self._dog.flowing(now) or not self._dog.suspected):
             self._escaping = False
             self._stream.stay("its own leg delivers again")
 

@@ -119,16 +119,15 @@ class Watchdog:
         late = now - (next - 1) * FRAME_DURATION - self._base
         if self._paced:
             self._base += min(0.0, late)
-        if self.suspected and self.flowing and now - self._run_at >= _SETTLED:
+        if self.suspected and self.flowing(now) and now - self._run_at >= _SETTLED:
             self._base += max(0.0, self.lag(now))
         if self.lag(now) < self.policy.suspect / 2:
             self._recovered()
         return max(0.0, late)
 
-    @property
-    def flowing(self) -> bool:
+    def flowing(self, now: float) -> bool:
         """Does audio come in real time, or faster, however late it is?"""
-        return self._run_frames >= _FLOWING
+        return self._run_frames >= _FLOWING and now - self._record_at <= _BREAK
 
     def alive(self, now: float) -> None:
         """KEEPALIVE: whatever is due has come."""

@@ -363,7 +363,7 @@ def test_what_an_outage_cost_is_not_asked_for_for_ever() -> None:
     assert watched.suspected
     back = [(5.0 + n * FRAME, 100 + n) for n in range(1, 200)]
     play(watched, back[:10])
-    assert watched.flowing  # and so no other leg is needed
+    assert watched.flowing(back[9][0])  # and so no other leg is needed
     assert watched.lag(back[9][0]) == pytest.approx(3.0, abs=0.1)
     play(watched, back[10:24])
     assert watched.suspected
@@ -376,8 +376,10 @@ def test_a_burst_after_an_outage_flows_too() -> None:
     watched = dog()
     play(watched, steady(100))
     watch(watched, 5.0)
+    assert not watched.flowing(5.0)  # what flowed before does not count
     watched.arrived(112, 5.0)
-    assert watched.flowing
+    assert watched.flowing(5.2)
+    assert not watched.flowing(5.3)
 
 
 @pytest.mark.parametrize(("frames", "every"), [(1, 0.64), (4, 0.3), (1, 0.025), (9, 0.2)])
