@@ -80,6 +80,7 @@ async def _listen(
                 mode="live" if options.mode == "live" else None,
                 token=options.token,
                 resume=options.resume,
+                memory=options.memory,
                 trust=options.trust(url),
                 on_event=partial(_happened, at, report),
             ) as stream:

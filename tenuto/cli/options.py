@@ -16,7 +16,7 @@ from tenuto.cli.paths import NamedPath
 from tenuto.cli.place import same_place, shown
 from tenuto.cli.recorder import check_recording
 from tenuto.cli.sink import check_output
-from tenuto.client import RETRY, RetryPolicy, Target, TransportChoice, Trust
+from tenuto.client import RETRY, PathStore, RetryPolicy, Target, TransportChoice, Trust
 from tenuto.errors import ErrorCode, OperatorError, RequestError
 from tenuto.redaction import redact
 from tenuto.session import DEFAULT_LEAD, LIVE_LEAD
@@ -73,6 +73,7 @@ class ListenOptions:
     no_drift: bool = False
     record_arrivals: str | None = None
     patience: float = 60.0
+    no_memory: bool = False
     token: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -111,6 +112,11 @@ class ListenOptions:
     def resume(self) -> RetryPolicy | None:
         """How a stream goes on that was cut; None where nobody waits for it."""
         return replace(RETRY, patience=self.patience) if self.patience else None
+
+    @property
+    def memory(self) -> PathStore | None:
+        """Where it is kept which networks let no QUIC through; None for the user's own file."""
+        return PathStore() if self.no_memory else None
 
     def trust(self, url: str) -> Trust:
         """`--ca`, else $TENUTO_CA, else the development CA for this machine's own names."""
@@ -214,6 +220,12 @@ _OPTIONS = (
         show_default=True,
         metavar="SECONDS",
         help="How long to try to go on where the connection is lost; 0 ends there.",
+    ),
+    click.option(
+        "--no-memory",
+        is_flag=True,
+        help="Neither read nor write the file, in your folder for state, that remembers on which "
+        "networks QUIC failed, so that TCP is tried first there.",
     ),
     click.option(
         "--token",

@@ -27,25 +27,38 @@ async def first_to_connect(
     Others are cancelled, and what they had connected in the same instant goes to `discard`.
     With no success it raises one `LegError` whose reason names them all.
     """
-    waiting = list(attempts)
     started: list[asyncio.Task[T]] = []
-    winner: asyncio.Task[T] | None = None
     try:
-        running: set[asyncio.Task[T]] = set()
-        while winner is None and (waiting or running):
-            if waiting:
-                started.append(asyncio.ensure_future(_await(waiting.pop(0))))
-                running.add(started[-1])
-            done, running = await asyncio.wait(
-                running,
-                timeout=delay if waiting else None,
-                return_when=asyncio.FIRST_COMPLETED,
-            )
-            winner = next((task for task in done if _failure(task) is None), None)
-    finally:
+        winner = await _first(attempts, started, delay)
+    except BaseException:
+        await _abandon(started, discard)
+        raise
+    try:
         await _abandon([task for task in started if task is not winner], discard)
-    if winner is not None:
-        return winner.result()
+    except BaseException:
+        await _abandon([winner], discard)  # It has nobody to go to any more.
+        raise
+    return winner.result()
+
+
+async def _first(
+    attempts: Sequence[Callable[[], Awaitable[T]]], started: list[asyncio.Task[T]], delay: float
+) -> asyncio.Task[T]:
+    """The winner; those that `started` are the caller's to end."""
+    waiting = list(attempts)
+    running: set[asyncio.Task[T]] = set()
+    while waiting or running:
+        if waiting:
+            started.append(asyncio.ensure_future(_await(waiting.pop(0))))
+            running.add(started[-1])
+        done, running = await asyncio.wait(
+            running,
+            timeout=delay if waiting else None,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        winner = next((task for task in done if _failure(task) is None), None)
+        if winner is not None:
+            return winner
     raise _together([failure for task in started if (failure := _failure(task))])
 
 
@@ -68,8 +81,22 @@ def _together(failures: list[LegError]) -> LegError:
 
 
 async def _abandon(tasks: list[asyncio.Task[T]], discard: Callable[[T], Awaitable[None]]) -> None:
+    """To the end, even where whoever waits for it is cancelled meanwhile; that is told then."""
+    ending = asyncio.ensure_future(_end(tasks, discard))
+    cancelled: asyncio.CancelledError | None = None
+    while not ending.done():
+        try:
+            await asyncio.wait([ending])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    ending.result()
+    if cancelled is not None:
+        raise cancelled
+
+
+async def _end(tasks: list[asyncio.Task[T]], discard: Callable[[T], Awaitable[None]]) -> None:
     for task in tasks:
         task.cancel()
-    for outcome in await asyncio.gather(*tasks, return_exceptions=True):
-        if not isinstance(outcome, BaseException):
-            await discard(outcome)
+    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    connected = [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
+    await asyncio.gather(*map(discard, connected))

@@ -113,3 +113,62 @@ async def test_a_bug_is_no_failure_to_connect(field: Field) -> None:
     with pytest.raises(ZeroDivisionError):
         await race
     assert field.cancelled == ["b"]
+
+
+class Open:
+    """What is connected, and takes a moment to close."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    async def connect(self, name: str) -> str:
+        self.names.add(name)
+        return name
+
+    async def close(self, name: str) -> None:
+        await asyncio.sleep(0.02)
+        self.names.discard(name)
+
+
+async def test_cancelled_while_a_loser_takes_its_time_the_winner_is_discarded() -> None:
+    made = Open()
+
+    async def loser() -> str:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.05)
+        return "never"
+
+    attempts = [loser, lambda: made.connect("winner")]
+    race = asyncio.ensure_future(first_to_connect(attempts, discard=made.close, delay=0.01))
+    while not made.names:
+        await asyncio.sleep(0.001)
+    await asyncio.sleep(0.01)
+    race.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await race
+    assert not made.names
+
+
+async def test_cancelled_while_discarding_all_are_discarded() -> None:
+    made, go = Open(), asyncio.Event()
+
+    def attempt(name: str) -> Attempt:
+        async def run() -> str:
+            await go.wait()
+            return await made.connect(name)
+
+        return run
+
+    attempts = [attempt(name) for name in "abc"]
+    race = asyncio.ensure_future(first_to_connect(attempts, discard=made.close, delay=0.001))
+    await asyncio.sleep(0.05)
+    go.set()
+    await asyncio.sleep(0.005)
+    for _ in range(3):  # once is not always enough for who cancels
+        race.cancel()
+        await asyncio.sleep(0.001)
+    with pytest.raises(asyncio.CancelledError):
+        await race
+    assert not made.names

@@ -18,6 +18,7 @@ TOOLS = ("curl", "ip", "nft", "ping", "setpriv", "tc", "unshare")
 
 MODULES = (
     "tests/bench/test_link.py",
+    "tests/client/test_race_blocked.py",
     "tests/bench/test_switch.py",
     "tests/doctor/test_doctor_beds.py",
     "tests/docs/test_lab_page.py",
