@@ -10,16 +10,19 @@ import struct
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from bench.rude import NeverReads
+from fallback import TcpLimits
 from quicserver.app import Server
+from tenuto.client import StreamCut, Transport, Trust, open_stream
 from tenuto.session import SessionLimits
 from tenuto.sources import COUNTERS
 from tests.conftest import StartServer
+from tests.support.bothways import BothWays, both_ways
 
 TIMES = 50
 LIMITS = SessionLimits(retention=0.5)
@@ -144,3 +147,63 @@ async def test_fifty_quic_listeners_vanish_at_each_moment(
     async with nothing_left(server, ca_file, sources=4 * TIMES, patience=15):
         moments = [moment for _ in range(TIMES) for moment in MOMENTS.values()]
         await asyncio.gather(*(one(number, *each) for number, each in enumerate(moments)))
+
+
+async def test_a_path_that_goes_black_for_good_ends_the_source_after_the_grace(
+    start_server: StartServer, ca_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No FIN, no RST, no CONNECTION_CLOSE: only time tells. Over either transport, at once."""
+    monkeypatch.setattr("tenuto.quic.connection.KEEP_ALIVE", 0.5)
+    monkeypatch.setattr("quicserver.limits.KEEP_ALIVE", 0.5)
+    monkeypatch.setattr(
+        "quicserver.app.TcpLimits", lambda **kw: TcpLimits(**{**kw, "write_deadline": 0.8})
+    )
+    grace = 0.8
+    limits, began = SessionLimits(retention=grace), COUNTERS.started
+
+    async def one(transport: Transport) -> None:
+        server = await start_server(limits=limits, idle_timeout=1.0)
+        async with both_ways(server.port) as ways:
+            gone, ended = await black(server, ways, transport, ca_file)
+        assert 0.4 < gone < 3.0, transport
+        assert grace - 0.05 < ended - gone < grace + 1.2, transport
+
+    await asyncio.gather(one("quic"), one("tcp"))
+    assert (COUNTERS.started - began, COUNTERS.running) == (2, 0)
+
+
+async def black(
+    server: Server, ways: BothWays, transport: Transport, ca: Path
+) -> tuple[float, float]:
+    """When the server let go of its listener, and when the source was at its end."""
+    loop, host = asyncio.get_running_loop(), server.host
+    # The source waits for its listener: nothing but the grace ends it.
+    url = f"https://localhost:{ways.port}/v1/speak?source=counting&lead=max"
+    async with open_stream(
+        url, transport=transport, trust=Trust(cafile=ca), resume=None, watch=None
+    ) as stream:
+        for _ in range(50):
+            await anext(stream)
+        ways.udp.black()
+        ways.tcp_black = True
+        reading = asyncio.create_task(read_on(stream))
+        began, gone, ended = loop.time(), 0.0, 0.0
+        async with asyncio.timeout(10):
+            while not ended:
+                await asyncio.sleep(0.01)
+                now = loop.time() - began
+                if not gone and host.listeners == 0:
+                    gone = now
+                    assert (host.producers, len(host)) == (1, 1)
+                elif not host.producers:
+                    ended = now
+        assert (host.listeners, len(host), host.held) == (0, 0, 0)
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+    return gone, ended
+
+
+async def read_on(stream: AsyncIterator[object]) -> None:
+    with suppress(StreamCut):
+        async for _ in stream:
+            pass
