@@ -159,11 +159,11 @@ class Flow:
 
     def rebind(self) -> None:
         """The network has changed: go on from another port, or over another connection."""
-        if self.changing or self.over or self.paused:
+        if self._lost is not None or self.parking.parked or self.over:
             return
         if self.leg.rebind():
             self._events.add(Rebound(self.leg.transport, self.leg.peer))
-        else:
+        elif not self.changing:
             self.change(self._resumer.transport, "network change")
 
     async def _try_to_move(self, transport: TransportChoice, reason: str) -> None:
