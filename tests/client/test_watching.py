@@ -33,7 +33,7 @@ class Listener:
         self.changes: list[str] = []
         self.stays: list[str] = []
         self.log = EventLog(None)
-        paths = Paths(PathStore(), ("localhost", 4433))
+        paths = Paths(PathStore(), "https://localhost:4433")
         self.watch = Watch(self, WATCH, "auto", lead, paths, self.log)
         self.next = 0
 
