@@ -133,7 +133,7 @@ async def test_quic_that_brings_no_audio_is_left_for_tcp(
     assert not field.of(Interrupted)
 
 
-@pytest.mark.parametrize("trouble", [FailingRelay.black, policed])
+@pytest.mark.parametrize("trouble", [FailingRelay.black, down])
 async def test_a_caller_that_keeps_its_own_time_hears_no_gap(
     field: Field, trouble: Callable[[FailingRelay], None]
 ) -> None:
