@@ -57,7 +57,8 @@ class Switches:
     def note(self, event: Event, now: float) -> None:
         """`now` is in seconds since the start."""
         match event:
-            case TransportChosen(transport):
+            case TransportChosen(transport) if self._transport is None:
+                # The first one: every later leg is told of so as well, before it takes over.
                 self._transport = transport
             case Interrupted(reason):
                 self._lost = reason

@@ -40,6 +40,7 @@ class Beside:
     ) -> tuple[Way, bytes]:
         """A leg that delivers, and what it has brought, its first frame included.
 
+        One at a time: await `turn` right before.
         The caller takes it over, or aborts it, before anything else happens. Raises
         `ConnectError`, `RequestError` and `RemoteProtocolError`.
         """

@@ -23,6 +23,9 @@ PING_INTERVAL = 1.0
 """Seconds. A client that only receives is lost behind a NAT that forgets it, and its record
 of sent ACKs grows until the peer acknowledges something."""
 
+DOZE_INTERVAL = 5.0
+"""Seconds, of a client to which nothing is sent for long: half of what the connection lives."""
+
 DOUBT = 0.1
 """Seconds without a packet after which the path is in doubt, and PINGs are padded: a NAT may
 have given us another port, and what the server may send to it is three times what we sent."""
@@ -91,6 +94,7 @@ class QuicDriver:
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._ping_at: float | None = None
+        self._ping_every = PING_INTERVAL
         self._probes: deque[float] = deque()
         self._over = False
         self._stale = False
@@ -111,8 +115,17 @@ class QuicDriver:
             self._probes.clear()
             self._arm()
         else:
-            self._ping_at = self._loop.time() + PING_INTERVAL
+            self._beat(PING_INTERVAL)
             self.ping()
+
+    def doze(self) -> None:
+        """PINGs that keep the connection, and a NAT's memory of it."""
+        self._beat(DOZE_INTERVAL)
+        self._arm()
+
+    def _beat(self, every: float) -> None:
+        self._ping_every = every
+        self._ping_at = self._loop.time() + every
 
     def ping(self) -> None:
         """One PING now, from another port where the last sends failed."""
@@ -224,7 +237,7 @@ class QuicDriver:
         """The probes of a new path and the heartbeat, where they are due."""
         now = self._loop.time()
         if self._ping_at is not None and now >= self._ping_at:
-            self._ping_at = now + PING_INTERVAL
+            self._ping_at = now + self._ping_every
             self._probe(now)
         if self._probes and now >= self._probes[0]:
             while self._probes and now >= self._probes[0]:

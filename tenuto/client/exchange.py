@@ -96,6 +96,10 @@ class Leg(Protocol):
         """With `quiet` send nothing of ourselves from now on; without, again, and once at once."""
         ...
 
+    def doze(self) -> None:
+        """Send no more than keeps the connection: nothing is due, but word of it may come."""
+        ...
+
     def rebind(self) -> bool:
         """Go on from another port, at once; whether this leg can.
 

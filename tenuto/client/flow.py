@@ -47,9 +47,8 @@ __all__ = ["Flow"]
 class Flow:
     """Holds the frames that came and were not asked for yet, and goes on where a leg is lost.
 
-    `resuming` False leaves that to the caller: the first cut is the end. Retries are made by
-    whoever calls `fill`, and by nobody else. While somebody does, `watch` looks for silence and
-    moves the stream in time, None does not.
+    `resuming` False leaves that to the caller: the first cut is the end. Retries are made within
+    `fill`, which `Ahead` calls. While it does, `watch` moves the stream in time, None does not.
     """
 
     def __init__(
@@ -80,7 +79,7 @@ class Flow:
         self._events = events
         self._loop = asyncio.get_running_loop()
         self._started = started
-        self._unheard = Unheard()
+        self.unheard = Unheard()
         self._announced: FormatAnnounced | None = None
         self._new_session = True
         self._source_to_come: Mapping[str, Value] | None = None
@@ -109,9 +108,6 @@ class Flow:
         """Nothing more will come, or nobody is there for it."""
         return self.ending is not None or self.closed
 
-    def heard(self, sequence: int) -> None:
-        self._unheard.heard(sequence, self._loop.time())
-
     def replacing(self, params: Mapping[str, Value] | None) -> None:
         """The next epoch has this source, as far as we know."""
         self._source_to_come = params
@@ -137,7 +133,8 @@ class Flow:
     @property
     def changing(self) -> bool:
         """Another leg is on its way, or must be."""
-        return self._beside.busy or self._lost is not None or self.parking.parked
+        opening = self._beside.busy or (self._change is not None and not self._change.done())
+        return opening or self._lost is not None or self.parking.parked
 
     async def move(self, transport: Transport) -> None:
         """Go on over another leg: opened beside the present one, which ends at its first frame.
@@ -162,14 +159,18 @@ class Flow:
 
     def rebind(self) -> None:
         """The network has changed: go on from another port, or over another connection."""
-        if self.changing or self.over or self.paused:
+        if self._lost is not None or self.parking.parked or self.over:
             return
         if self.leg.rebind():
             self._events.add(Rebound(self.leg.transport, self.leg.peer))
-        else:
+        elif not self.changing:
             self.change(self._resumer.transport, "network change")
 
     async def _try_to_move(self, transport: TransportChoice, reason: str) -> None:
+        leg = self.leg
+        await self._beside.turn()  # A caller's own move may have begun since.
+        if self.leg is not leg or self._lost is not None or self.parking.parked or self.over:
+            return
         try:
             await self._move(transport, reason)
         except (ConnectError, RemoteProtocolError, RequestError) as failed:
@@ -204,7 +205,7 @@ class Flow:
         self.paused = False
         self.parking.leave()
         self.leg.rest(quiet=False)
-        self._watch.begin(self.reception.next_sequence)
+        self._watch.wake(self.reception.next_sequence)
 
     async def unpark(self) -> None:
         """A leg again, for a stream that was parked; one attempt, and this session or none.
@@ -227,7 +228,7 @@ class Flow:
         self.parking.wait()
 
     def _park(self) -> None:
-        if self.over or self.changing:
+        if self.over or self.changing or not self._watch.sleeping:
             self.parking.wait()  # What is on its way must come to its end first.
             return
         self.parking.enter()
@@ -299,12 +300,14 @@ class Flow:
                 self._announce(event)
             case GapSeen(sequence, count):
                 self._watch.begin(sequence + count)
-            case NoticeReceived(code="paused") if not self.paused:
+            case NoticeReceived(code="paused"):
                 self._watch.sleep()
-                self.leg.rest(quiet=True)
-            case NoticeReceived(code="resumed") if not self.paused:
-                self.leg.rest(quiet=False)
-                self._watch.begin(self.reception.next_sequence)
+                self.leg.rest(quiet=True) if self.paused else self.leg.doze()
+            case NoticeReceived(code="resumed"):
+                self.leg.rest(quiet=False)  # Our own pause was ended by somebody else, perhaps.
+                self._watch.wake(self.reception.next_sequence)
+            case NoticeReceived(code="superseded"):
+                self._watch.superseded()
             case NoticeReceived(code="crowd"):
                 self._resumer.crowd = return_within(event.fields)
             case _:
@@ -354,7 +357,7 @@ class Flow:
         try:
             way = await self._resumer.go_on(
                 self.reception.place(self.session),
-                self._unheard.seconds(self.reception.next_sequence, self._loop.time()),
+                self.unheard.seconds(self.reception.next_sequence, self._loop.time()),
             )
         except GaveUp as end:
             self._end(Loss(end.reason, end.code, end.remedy))
@@ -371,9 +374,7 @@ class Flow:
         self.session = headers.get("tenuto-session") or self.session
         anew, start = way.anew, reception.next_sequence
         reception.begin_leg(anew=anew is not None)
-        self._watch.begin(start, new_leg=True)
-        if self.paused:
-            self._watch.sleep()
+        self._watch.changed(start, paused=self.paused)
         if anew is not None:
             self._new_session = True
             self._asking.restarted(anew, start)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from math import inf
 
 __all__ = ["Parking"]
@@ -18,6 +19,8 @@ class Parking:
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._until: float | None = None
+        self._holds = 0
+        self._wanted = False
         self._left: asyncio.Future[None] | None = None
 
     @property
@@ -37,17 +40,29 @@ class Parking:
 
     def wait(self) -> None:
         """Begin, or begin anew, to wait."""
-        self._cancel()
-        if self._after < inf:
-            self._timer = self._loop.call_later(self._after, self._park)
+        self._wanted = True
+        self._arm()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Not meanwhile: what is being said to the server may be the end of the pause."""
+        self._holds += 1
+        self._arm()
+        try:
+            yield
+        finally:
+            self._holds -= 1
+            self._arm()
 
     def enter(self) -> None:
-        self._cancel()
+        self._wanted = False
+        self._arm()
         self._left = self._loop.create_future()
 
     def leave(self) -> None:
         """There is a connection again, or nobody needs one."""
-        self._cancel()
+        self._wanted = False
+        self._arm()
         left, self._left = self._left, None
         if left is not None:
             left.set_result(None)
@@ -57,7 +72,9 @@ class Parking:
         if self._left is not None:
             await asyncio.wait([self._left])
 
-    def _cancel(self) -> None:
+    def _arm(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        if self._wanted and not self._holds and self._after < inf:
+            self._timer = self._loop.call_later(self._after, self._park)

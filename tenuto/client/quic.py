@@ -143,6 +143,9 @@ class QuicLeg:
     def rest(self, quiet: bool) -> None:
         self._driver.rest(quiet)
 
+    def doze(self) -> None:
+        self._driver.doze()
+
     def rebind(self) -> bool:
         return self._driver.rebind()
 

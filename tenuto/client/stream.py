@@ -7,7 +7,9 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
+from tenuto.client.ahead import Ahead
 from tenuto.client.control import REPORT_INTERVAL, Controls
+from tenuto.client.errors import ConnectError
 from tenuto.client.events import Event, EventLog
 from tenuto.client.exchange import Timings, Transport
 from tenuto.client.flow import Flow
@@ -45,6 +47,7 @@ class Stream(AsyncIterator[Frame]):
         changes: Callable[[Callable[[], None], Sequence[str]], NetworkWatch] | None = None,
     ) -> None:
         self._flow = flow
+        self._ahead = Ahead(flow)
         self._controls = controls
         self._events = events
         self._heard: int | None = None
@@ -172,12 +175,7 @@ class Stream(AsyncIterator[Frame]):
         return self
 
     async def __anext__(self) -> Frame:
-        flow = self._flow
-        while not flow.held.frames:
-            if flow.ending is not None:
-                raise flow.ending
-            await flow.fill()
-        return flow.held.take()
+        return await self._ahead.take()
 
     async def move(self, transport: Transport) -> None:
         """Go on over `transport`; the present leg ends when the new one has its first frame.
@@ -203,8 +201,9 @@ class Stream(AsyncIterator[Frame]):
         `RequestError` or `ConnectError` without harm to the audio. After ten seconds the
         connection is closed (`parked`), and nothing is sent any more.
         """
-        answer = await self._command("pause")
-        self._flow.pause(answer.get("expires_in"))
+        with self._flow.parking.held():
+            answer = await self._command("pause")
+            self._flow.pause(answer.get("expires_in"))
         return answer
 
     async def resume(self) -> dict[str, Any]:
@@ -213,9 +212,9 @@ class Stream(AsyncIterator[Frame]):
         Raises `RequestError` where the session has expired meanwhile, `ConnectError` where the
         server cannot be reached: then it may be said again.
         """
-        await self._flow.unpark()
-        answer = await self._command("resume")
-        self._flow.unpause()
+        with self._flow.parking.held():
+            answer = await self._command("resume")
+            self._flow.unpause()
         return answer
 
     async def flush(self, params: Mapping[str, Value] | None = None) -> dict[str, Any]:
@@ -225,7 +224,8 @@ class Stream(AsyncIterator[Frame]):
         """
         self._flow.replacing(params)
         try:
-            return await self._command("flush", params)
+            with self._flow.parking.held():
+                return await self._command("flush", params)
         except TenutoError:
             self._flow.replacing(None)
             raise
@@ -236,7 +236,7 @@ class Stream(AsyncIterator[Frame]):
         So it sends no more than the lead beyond it, and keeps the session. Nothing fails.
         """
         self._heard = sequence
-        self._flow.heard(sequence)
+        self._flow.unheard.heard(sequence, asyncio.get_running_loop().time())
         if self._reporter is None:
             self._reporter = asyncio.create_task(self._report())
 
@@ -247,6 +247,7 @@ class Stream(AsyncIterator[Frame]):
             self._reporter.cancel()
             with suppress(asyncio.CancelledError):
                 await self._reporter
+        await self._ahead.aclose()
         await self._controls.aclose()
         await self._flow.aclose()
 
@@ -264,6 +265,14 @@ class Stream(AsyncIterator[Frame]):
                 "the server has named no session to command",
                 remedy="is it a Tenuto server?",
             )
+        await self._flow.unpark()
+        leg = self._flow.leg
+        try:
+            return await self._controls.command(leg, session, name, fields or {})
+        except ConnectError:
+            # Said over a leg that was left meanwhile; to flush twice would say the same twice.
+            if leg is self._flow.leg or self._flow.parking.parked or name == "flush":
+                raise
         return await self._controls.command(self._flow.leg, session, name, fields or {})
 
     async def _report(self) -> None:

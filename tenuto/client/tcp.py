@@ -129,6 +129,9 @@ class TcpLeg:
         with suppress(OSError):
             made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, not quiet)
 
+    def doze(self) -> None:
+        """Nothing: the kernel's keep-alives do it."""
+
     def rebind(self) -> bool:
         return False
 

@@ -74,6 +74,8 @@ class Watch:
         """The move in hand is for the better, and can be given up."""
         self._attending = False
         self._sleeping = False
+        self._outage = False
+        """Audio was overdue for so long that a switch was due, and still is overdue."""
         self._proved_at = inf
         """When QUIC, to which the stream has come back, has shown that it holds."""
 
@@ -89,18 +91,33 @@ class Watch:
         self._attending = False
         self._dog.rest(self._loop.time())
 
+    @property
+    def sleeping(self) -> bool:
+        return self._sleeping
+
     def sleep(self) -> None:
         """Nothing is due: the session is paused."""
         self._sleeping = True
         self._dog.sleep()
 
-    def begin(self, next: int, *, new_leg: bool = False) -> None:
+    def begin(self, next: int) -> None:
         """From frame `next` on the schedule is another one."""
-        self._sleeping = False
         self._dog.begin(next, self._loop.time())
-        if new_leg:
-            self._late.clear()
+        if self._sleeping:
+            self._dog.sleep()
         self._arm()
+
+    def wake(self, next: int) -> None:
+        """The session plays, from frame `next` on."""
+        self._sleeping = False
+        self.begin(next)
+
+    def changed(self, next: int, *, paused: bool) -> None:
+        """Another leg: it tells anew of a pause that is not our own."""
+        self._late.clear()
+        self._outage = False
+        self._sleeping = paused
+        self.begin(next)
 
     def announced(self, chunk_frames: int) -> None:
         self._dog.announced(chunk_frames)
@@ -109,14 +126,23 @@ class Watch:
         """One read: so many frames, or at least signs of life."""
         now = self._loop.time()
         if frames:
+            self._outage = self._outage or self._dog.lag(now) >= self._dog.policy.switch
             late = self._dog.arrived(next, now)
-            if self._lead is not None:
+            if self._outage:
+                # A hole has its own remedy, and what comes behind it is late in any case.
+                self._late.clear()
+                self._outage = self._dog.suspected
+            elif self._lead is not None:
                 self._late.add(frames, now, late=late > self._lead)
         elif alive:
             self._dog.alive(now)
         if self._escaping and (self._dog.flowing(now) or not self._dog.suspected):
             self._escaping = False
             self._stream.stay("its own leg delivers again")
+
+    def superseded(self) -> None:
+        """The new leg has got through: the present one brings no more, whatever it still holds."""
+        self._escaping = self._choosing = False
 
     def moved(self, left: Transport, reason: str) -> None:
         """The stream goes on over another leg."""

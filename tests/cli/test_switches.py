@@ -14,11 +14,13 @@ def test_a_change_of_transport_has_its_reason_and_its_moment() -> None:
     switches = Switches()
     assert switches.last is None
     switches.note(TransportChosen("quic", "peer", 0.1), 0.1)
+    switches.note(TransportChosen("tcp", "peer", 0.1), 2.9)  # Every leg that is opened beside.
     switches.note(Moved("tcp", "peer", 0.1, 0.2, "black hole"), 3.0)
     switches.note(Interrupted("reset", 9), 4.0)
     switches.note(resumed("tcp"), 5.0)
     assert switches.count == 1  # The same transport again is none.
     switches.note(Interrupted("has fallen silent", 99), 6.0)
+    switches.note(TransportChosen("quic", "peer", 0.1), 7.0)
     switches.note(resumed("quic"), 7.25)
     switches.note(Unparked("quic", "peer", 99, 0.1), 50.0)
     switches.note(Unparked("tcp", "peer", 99, 0.1), 99.0)

@@ -19,6 +19,7 @@ import pytest
 
 import quicserver.listener
 import tenuto.client.driver
+import tenuto.client.quic
 from netem.drivers.relay import Relay
 from netem.profile import Conditions, Nat, Profile
 from quicserver.app import Server
@@ -243,7 +244,20 @@ async def test_at_rest_a_leg_sends_nothing_of_itself(
         leg.rest(False)
         await asyncio.sleep(0.3)
         assert relay.tally().up.offered > sent
+        # Somebody else has paused: what says that it is over must find the connection.
+        monkeypatch.setattr(tenuto.client.driver, "DOZE_INTERVAL", 0.5)
+        leg.doze()
+        await asyncio.sleep(0.2)
+        sent = relay.tally().up.offered
+        await asyncio.sleep(0.2)
+        assert relay.tally().up.offered == sent
+        await asyncio.sleep(0.3)
+        assert relay.tally().up.offered > sent
         await leg.aclose()
+
+
+def test_a_leg_that_dozes_is_heard_of_twice_before_it_is_given_up() -> None:
+    assert 2 * tenuto.client.driver.DOZE_INTERVAL < tenuto.client.quic.IDLE_TIMEOUT
 
 
 async def test_over_tcp_resting_silences_the_kernel(

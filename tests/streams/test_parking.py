@@ -198,7 +198,91 @@ async def test_listeners_are_told_of_a_pause_by_somebody_else(
     whole(heard)
 
 
+async def test_the_end_of_a_pause_may_meet_its_parking(
+    start_server: StartServer, ca_file: Path, transport: Transport
+) -> None:
+    server = await start_server()
+    async with listening(speak(server.port), ca_file, transport) as stream:
+        got: list[Frame] = []
+        reading = asyncio.create_task(read(stream, got))
+        for wait in (0.29, 0.298, 0.3, 0.302, 0.31):
+            await stream.pause()
+            await asyncio.sleep(wait)
+            await stream.resume()
+        await reading
+        assert not of(stream, Interrupted) + of(stream, Moved) + of(stream, Suspected)
+    whole(got)
+
+
+async def test_a_command_to_a_parked_stream_finds_the_server(
+    start_server: StartServer, ca_file: Path, transport: Transport
+) -> None:
+    server = await start_server()
+    async with listening(speak(server.port), ca_file, transport) as stream:
+        got = [await anext(stream) for _ in range(20)]
+        await stream.pause()
+        await until(lambda: stream.parked)
+        await stream.pause()
+        await until(lambda: stream.parked)  # Again, and paused still.
+        await stream.flush({"source": "counting", "frames": 30})
+        await stream.resume()
+        got = [frame async for frame in stream if frame.sequence > got[-1].sequence]
+        assert not of(stream, Interrupted) + of(stream, Moved) + of(stream, Suspected)
+        assert stream.epoch == 1
+    assert [read_index(frame.payload) for frame in got[-30:]] == list(range(30))
+
+
+async def test_a_pause_that_somebody_else_ends_is_not_parked(
+    start_server: StartServer, ca_file: Path, transport: Transport
+) -> None:
+    server = await start_server()
+    async with listening(speak(server.port), ca_file, transport) as stream:
+        got = [await anext(stream) for _ in range(10)]
+        reading = asyncio.create_task(read(stream, got))
+        at = session_url(f"https://localhost:{server.port}", str(stream.session))
+        async with listening(at, ca_file, transport, lead=0.3) as other:
+            await stream.pause()
+            await until(lambda: bool(of(stream, NoticeReceived)))
+            await other.resume()
+            hearing = asyncio.create_task(read(other, []))
+            await reading
+            await hearing
+        assert not of(stream, Parked) + of(stream, Interrupted) + of(stream, Suspected)
+    whole(got)
+
+
 # The network changes
+
+
+async def test_ten_changes_at_once_are_one(start_server: StartServer, ca_file: Path) -> None:
+    server = await start_server()
+    async with listening(speak(server.port), ca_file, "tcp") as stream:
+        got = [await anext(stream) for _ in range(20)]
+        for _ in range(10):
+            stream.rebind()
+        await stream.move("tcp")
+        await read(stream, got)
+        assert [moved.reason for moved in of(stream, Moved)] == ["asked"]
+    whole(got)
+
+
+async def test_a_change_during_a_pause_is_followed(
+    start_server: StartServer, ca_file: Path
+) -> None:
+    """A middlebox knows the old port no more."""
+    server = await start_server()
+    async with (
+        both_ways(server.port) as ways,
+        listening(speak(ways.port), ca_file, "quic") as stream,
+    ):
+        got = [await anext(stream) for _ in range(20)]
+        await stream.pause()
+        ways.udp.forget()
+        stream.rebind()
+        await stream.resume()
+        await read(stream, got)
+        assert not of(stream, Parked) + of(stream, Moved)
+    whole(got)
 
 
 async def test_rebinding_goes_on_without_a_word_lost(

@@ -133,6 +133,28 @@ async def test_quic_that_brings_no_audio_is_left_for_tcp(
     assert not field.of(Interrupted)
 
 
+@pytest.mark.parametrize("trouble", [FailingRelay.black, down])
+async def test_a_caller_that_keeps_its_own_time_hears_no_gap(
+    field: Field, trouble: Callable[[FailingRelay], None]
+) -> None:
+    """One frame each 20 ms, and all that was sent ahead stays here meanwhile."""
+    loop = asyncio.get_running_loop()
+    got: list[Frame] = []
+    async with field.open("source=counting&frames=150&lead=1") as stream:
+        began, late = loop.time(), 0.0
+        for number in range(150):
+            if number == 30:
+                trouble(field.ways.udp)
+            due = began + number * 0.02
+            await asyncio.sleep(max(0.0, due - loop.time()))
+            got.append(await anext(stream))
+            late = max(late, loop.time() - due)
+        assert stream.transport == "tcp"
+    whole(got, 150)
+    # Noticed when it had used up what it held, this was half a second.
+    assert late < 0.3
+
+
 async def test_quic_that_is_back_first_is_kept(field: Field) -> None:
     async with field.open("source=counting&frames=200&lead=1") as stream:
         got = await hear(stream, 80)

@@ -1,0 +1,142 @@
+"""A watch and its stream, in virtual time: when it moves, and when it leaves well alone."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from tenuto.client.events import EventLog, Suspected
+from tenuto.client.exchange import TransportChoice
+from tenuto.client.parking import Parking
+from tenuto.client.paths import Paths
+from tenuto.client.pathstore import PathStore
+from tenuto.client.watch import WATCH, Watch
+from tests.support.virtualtime import run_in_virtual_time
+
+
+class Leg:
+    transport = "quic"
+
+    def __init__(self) -> None:
+        self.pings = 0
+
+    def ping(self) -> None:
+        self.pings += 1
+
+
+class Listener:
+    """A stream that only tells what it was asked for."""
+
+    def __init__(self, lead: float = 2.0) -> None:
+        self.leg: Any = Leg()
+        self.over = self.changing = False
+        self.changes: list[str] = []
+        self.stays: list[str] = []
+        self.log = EventLog(None)
+        paths = Paths(PathStore(), "https://localhost:4433")
+        self.watch = Watch(self, WATCH, "auto", lead, paths, self.log)
+        self.next = 0
+
+    def change(self, transport: TransportChoice, reason: str) -> None:
+        self.changes.append(reason)
+        self.changing = True
+
+    def stay(self, reason: str) -> None:
+        self.stays.append(reason)
+
+    def took(self, frames: int, *, alive: bool = False) -> None:
+        self.watch.rest()
+        self.next += frames
+        self.watch.took(frames, self.next, alive=alive)
+        self.watch.attend()
+
+    async def hear(self, seconds: float) -> None:
+        for _ in range(round(seconds / 0.02)):
+            await asyncio.sleep(0.02)
+            self.took(1)
+
+
+def test_a_leg_that_was_superseded_gives_nothing_up() -> None:
+    """What it still held comes with the word that the new leg has got through."""
+
+    async def script() -> None:
+        one, other = Listener(), Listener()
+        for listener in (one, other):
+            listener.watch.attend()
+            await listener.hear(1.0)
+            await asyncio.sleep(1.1)
+            assert listener.changes == ["black hole"]
+        one.watch.superseded()
+        for listener in (one, other):
+            listener.took(100)
+            listener.watch.close()
+        assert not one.stays
+        assert other.stays == ["its own leg delivers again"]
+
+    run_in_virtual_time(script())
+
+
+def test_a_flush_in_a_pause_wakes_nobody() -> None:
+    async def script() -> None:
+        listener = Listener()
+        listener.watch.attend()
+        await listener.hear(1.0)
+        listener.watch.sleep()
+        listener.watch.begin(100)
+        pings = listener.leg.pings
+        await asyncio.sleep(60)
+        assert listener.watch.sleeping
+        assert listener.leg.pings == pings
+        assert not listener.changes
+        listener.watch.wake(100)
+        await asyncio.sleep(1.2)
+        assert listener.changes == ["black hole"]
+        listener.watch.close()
+
+    run_in_virtual_time(script())
+
+
+def test_what_comes_late_behind_a_hole_is_no_reason_to_move() -> None:
+    async def script() -> None:
+        listener = Listener()
+        listener.watch.attend()
+        await listener.hear(40.0)
+        await asyncio.sleep(4.0)
+        assert [event for event in listener.log.recent if isinstance(event, Suspected)]
+        listener.changing = False
+        listener.watch.stayed("tcp", "black hole")
+        for _ in range(20):
+            listener.took(10)
+        await listener.hear(6.0)
+        assert listener.changes == ["black hole"]
+        listener.watch.close()
+
+    run_in_virtual_time(script())
+
+
+def test_nobody_is_parked_while_the_server_is_being_told() -> None:
+    async def script() -> None:
+        loop = asyncio.get_running_loop()
+        parked: list[float] = []
+
+        def park() -> None:
+            parked.append(loop.time() - began)
+            parking.enter()
+
+        parking = Parking(10.0, park)
+        began = loop.time()
+        parking.paused(1800)
+        await asyncio.sleep(9.9)
+        with parking.held():  # A command that fails: the pause goes on.
+            await asyncio.sleep(5)
+        await asyncio.sleep(9)
+        with parking.held(), parking.held():
+            await asyncio.sleep(5)
+            parking.leave()  # And one that ends it.
+        await asyncio.sleep(60)
+        assert not parked
+        parking.paused(1800)
+        await asyncio.sleep(11)
+        assert len(parked) == 1
+
+    run_in_virtual_time(script())
