@@ -104,7 +104,11 @@ class Dialer:
             )
         except LegError:
             raise connect_error(target, attempt.failures) from None
-        attempt.won(dialed, order)
+        try:
+            attempt.won(dialed, order)
+        except BaseException:  # what a listener to events raises
+            dialed.leg.abort()
+            raise
         return dialed
 
     async def connect_tcp(self, target: Target) -> TcpLeg:
