@@ -24,6 +24,8 @@ from tests.support.stoppable import CLOCK, NUMBERED
 
 ROOT = Path(__file__).parents[2]
 STOPPED = 2.5
+PRESENT = 0.7
+"""Seconds behind: a lead of 0.2 s, and the 0.5 s beyond it that mode=live allows."""
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no SIGSTOP here")
 
@@ -94,5 +96,5 @@ def check_live(found: dict[str, Any], went_on: float) -> None:
     if found["transport"] == "quic":
         # Over TCP the kernel may have taken all of it meanwhile.
         assert missing
-    assert any(went_on < at <= went_on + 5.0 and late < 0.3 for _, at, late in came)
-    assert median(late for _, _, late in came[-20:]) < 0.1
+    assert any(went_on < at <= went_on + 5.0 and late < PRESENT for _, at, late in came)
+    assert median(late for _, _, late in came[-20:]) < PRESENT

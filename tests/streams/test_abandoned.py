@@ -165,8 +165,8 @@ async def test_a_path_that_goes_black_for_good_ends_the_source_after_the_grace(
         server = await start_server(limits=limits, idle_timeout=1.0)
         async with both_ways(server.port) as ways:
             gone, ended = await black(server, ways, transport, ca_file)
-        assert 0.4 < gone < 3.0, transport
-        assert grace - 0.05 < ended - gone < grace + 1.2, transport
+        assert 0.4 < gone < 4.0, (transport, gone, ended)
+        assert grace <= ended - gone < grace + 2.0, (transport, gone, ended)
 
     await asyncio.gather(one("quic"), one("tcp"))
     assert (COUNTERS.started - began, COUNTERS.running) == (2, 0)
@@ -175,7 +175,7 @@ async def test_a_path_that_goes_black_for_good_ends_the_source_after_the_grace(
 async def black(
     server: Server, ways: BothWays, transport: Transport, ca: Path
 ) -> tuple[float, float]:
-    """When the server let go of its listener, and when the source was at its end."""
+    """When the server let go of its listener, at the earliest, and when the source had ended."""
     loop, host = asyncio.get_running_loop(), server.host
     # The source waits for its listener: nothing but the grace ends it.
     url = f"https://localhost:{ways.port}/v1/speak?source=counting&lead=max"
@@ -187,13 +187,15 @@ async def black(
         ways.udp.black()
         ways.tcp_black = True
         reading = asyncio.create_task(read_on(stream))
-        began, gone, ended = loop.time(), 0.0, 0.0
+        began, there, gone, ended = loop.time(), 0.0, 0.0, 0.0
         async with asyncio.timeout(10):
             while not ended:
                 await asyncio.sleep(0.01)
                 now = loop.time() - began
-                if not gone and host.listeners == 0:
-                    gone = now
+                if host.listeners:
+                    there = now
+                elif not gone:
+                    gone = there
                     assert (host.producers, len(host)) == (1, 1)
                 elif not host.producers:
                     ended = now
