@@ -17,7 +17,7 @@ from tenuto.sources import read_clock
 
 __all__ = ["CLOCK", "NUMBERED", "PLAYING"]
 
-CLOCK, NUMBERED = 225, 175
+CLOCK, NUMBERED = 350, 175
 """Frames of either source."""
 
 PLAYING = 40
