@@ -80,8 +80,9 @@ class Asking:
             self._params["listener"] = secrets.token_urlsafe(9)
         if mode is not None and self.session is not None:
             self._params.setdefault("mode", mode)
-        self._mode: dict[str, Value] = {} if mode is None else {"mode": mode}
         given: dict[str, Value] = {**target.params, **self._params}
+        wanted = given.get("mode") if mode is None else mode
+        self._mode: dict[str, Value] = {} if wanted is None else {"mode": wanted}
         self._token = token or _text(given.get("token"))
         self._session_token: str | None = None
         self._wishes = {name: given[name] for name in _WISHES if name in given}

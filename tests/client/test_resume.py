@@ -115,6 +115,14 @@ async def test_a_cut_stream_goes_on_with_nothing_missing_and_nothing_twice(
     assert not of_kind(going_on, Cut)
 
 
+@pytest.mark.parametrize("path", ["/v1/speak?text=x&mode=live", "/v1/sessions/s-1/audio?mode=live"])
+async def test_the_mode_that_a_url_asks_for_is_asked_for_again(going_on: Opener, path: str) -> None:
+    script = Session(cuts=[7])
+    async with going_on(script, path) as stream:
+        assert [frame async for frame in stream] == frames(50)
+    assert [query.get("mode") for query in script.asked] == ["live", "live"]
+
+
 async def test_every_leg_comes_from_a_new_port(
     going_on: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
