@@ -19,12 +19,15 @@ class BothWays:
         self.connections = 0
         self._server = server
         self._tasks: set[asyncio.Task[None]] = set()
+        self._writers: list[asyncio.StreamWriter] = []
         self.udp: FailingRelay
         self.port = 0
 
     async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        self._writers.append(writer)
         back_reader, back_writer = await asyncio.open_connection("127.0.0.1", self._server)
+        self._writers.append(back_writer)
         for one, other in ((reader, back_writer), (back_reader, writer)):
             task = asyncio.ensure_future(self._pump(one, other))
             self._tasks.add(task)
@@ -46,6 +49,8 @@ class BothWays:
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for writer in self._writers:  # a task that never began has closed nothing
+            writer.close()
 
 
 @asynccontextmanager
