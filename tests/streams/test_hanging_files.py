@@ -69,7 +69,9 @@ async def longest_gap(server: ServerProcess) -> float:
     url = f"{server.url}/v1/speak?file=good.wav&lead=0.2"
     gap, last = 0.0, None
     try:
-        async with open_stream(url, transport="tcp", trust=Trust(cafile=server.ca)) as stream:
+        async with open_stream(
+            url, transport="tcp", resume=None, trust=Trust(cafile=server.ca)
+        ) as stream:
             async for _ in stream:
                 now = time.monotonic()
                 gap, last = max(gap, now - (last or now)), now
