@@ -9,12 +9,13 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from heapq import heappop, heappush
 
 from bench.report import Figures, machine, rounds
-from tenuto.policy import WORTH_TELLING, AttachRate, Retries, RetryPolicy, return_within
+from tenuto.policy import AttachRate, CrowdTeller, Retries, RetryPolicy, return_within
 
-__all__ = ["SCENARIOS", "Herd", "Scenario", "run", "stampede"]
+__all__ = ["SCENARIOS", "Herd", "Scenario", "run", "stampede", "told"]
 
 CLIENTS = 1000
 _RATE, _BURST = 150.0, 150.0
@@ -22,6 +23,8 @@ _BIN = 0.1
 _LONG = 10.0
 _LATENCY = 0.005
 """Seconds from an attempt to the server's answer."""
+_COMING = 0.1
+"""Seconds between two listeners who come before anything is lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +39,6 @@ class Scenario:
     buffered: float
     """Seconds that a client has still to play when it notices."""
     patience: float = 60.0
-
-    def crowd(self, clients: int) -> float:
-        """What a server of so many has told them."""
-        seconds = return_within(clients, _RATE)
-        return seconds if seconds >= WORTH_TELLING else 0.0
 
 
 SCENARIOS = (
@@ -80,6 +78,21 @@ class Herd:
         return most
 
 
+@cache
+def told(clients: int) -> tuple[float, ...]:
+    """What a server has told each of so many, who came one after the other.
+
+    It tells doublings: some know of half the crowd, and few of all of it.
+    """
+    tellers: list[CrowdTeller] = []
+    for number in range(1, clients + 1):
+        seconds = return_within(number, _RATE)
+        for teller in tellers:
+            teller.due(seconds, number * _COMING)
+        tellers.append(CrowdTeller(seconds))
+    return tuple(teller.told for teller in tellers)
+
+
 def stampede(scenario: Scenario, seed: int, *, clients: int = CLIENTS) -> Herd:
     """Every client from the cut until it is admitted or gives up."""
     draw = random.Random(seed).random
@@ -89,12 +102,17 @@ def stampede(scenario: Scenario, seed: int, *, clients: int = CLIENTS) -> Herd:
     queue: list[tuple[float, int]] = []
     given_up = 0
     unheard = max(0.0, scenario.buffered - 0.5)
-    crowd = scenario.crowd(clients)
+    crowds = told(clients)
 
     def again(client: int, now: float, retry_after: float, *, many: bool) -> None:
         nonlocal given_up
         wait = retries[client].next_wait(
-            now, draw(), retry_after=retry_after, many=many, unheard=unheard, crowd=crowd
+            now,
+            draw(),
+            retry_after=retry_after,
+            many=many,
+            unheard=unheard,
+            crowd=crowds[client],
         )
         if wait is None:
             given_up += 1

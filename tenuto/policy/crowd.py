@@ -4,9 +4,9 @@ from __future__ import annotations
 
 __all__ = ["TELL_INTERVAL", "WORTH_TELLING", "CrowdTeller", "return_within"]
 
-_SLACK = 1.25
-"""Times what it takes at the full rate. Each comes at a moment of its own, and chance alone would
-make queues where there is no room to spare."""
+_SLACK = 1.5
+"""Times what it takes at the full rate. Each comes at a moment of its own, chance alone would make
+queues where there is no room to spare, and who was told before the last doubling knows of fewer."""
 
 WORTH_TELLING = 1.0
 """Seconds from which on a crowd is one: below it clients spread by themselves."""

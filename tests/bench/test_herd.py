@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.herd import CLIENTS, SCENARIOS, Scenario, stampede
+from bench.herd import CLIENTS, SCENARIOS, Scenario, stampede, told
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: str(scenario.name))
@@ -25,11 +25,17 @@ def test_after_a_restart_that_was_told_the_slots_are_the_servers() -> None:
 def test_ten_are_no_crowd_and_hear_nothing_of_a_crash() -> None:
     """Each is back before it has played out what it holds: no window is wider than that."""
     crash = Scenario("kill -9", back_at=0.0, hinted=False, buffered=2.0)
-    assert crash.crowd(10) == 0
-    assert crash.crowd(CLIENTS) == pytest.approx(8.33, abs=0.01)
+    assert not any(told(10))
     for seed in range(20):
         herd = stampede(crash, seed, clients=10)
         assert max(herd.admitted) <= 1.5, f"seed {seed}"
+
+
+def test_each_of_a_crowd_knows_at_least_half_of_it() -> None:
+    """Who came before the last doubling was told no more since."""
+    crowds = told(CLIENTS)
+    assert 5.0 <= min(crowds) < 5.5
+    assert max(crowds) == pytest.approx(10.0)
 
 
 @pytest.mark.parametrize("seed", range(20))

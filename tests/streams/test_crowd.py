@@ -41,7 +41,7 @@ async def until_told(stream: Stream, events: list[Event], times: int) -> None:
 async def test_who_was_there_is_told_by_notice_and_who_comes_by_header(
     door: TransportChoice, start_server: StartServer, ca_file: Path
 ) -> None:
-    """Two a second are let in, four are there: 1.25 * 4 / 2 s."""
+    """Two a second are let in, four are there: 1.5 * 4 / 2 s."""
     server = await start_server(attach_rate=2.0, attach_burst=100.0)
     url = f"https://localhost:{server.port}{SPEAK}"
     heard: list[list[Event]] = [[] for _ in range(4)]
@@ -53,7 +53,7 @@ async def test_who_was_there_is_told_by_notice_and_who_comes_by_header(
             for log in heard
         ]
         await until_told(streams[0], heard[0], 1)
-        assert 1 <= float(str(told(heard[0])[0])) <= 2.5
+        assert 1 <= float(str(told(heard[0])[0])) <= 3.0
         # It goes on, and is not told again although the rest have come meanwhile.
         for _ in range(20):
             await anext(streams[0])
@@ -68,7 +68,7 @@ async def test_who_was_there_is_told_by_notice_and_who_comes_by_header(
         for _ in range(20):
             await anext(stream)
         assert told(latest) == []  # the header said it
-        assert server.host.return_within == pytest.approx(3.125)
+        assert server.host.return_within == pytest.approx(3.75)
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -89,7 +89,7 @@ async def test_a_small_server_says_nothing(
 async def test_after_a_crash_they_come_spread_over_that_time(
     start_server: StartServer, ca_file: Path
 ) -> None:
-    """All are reset in one instant, without a word: whoever was waits up to 10 s, not 4."""
+    """All are reset in one instant, without a word: whoever was waits up to 12 s, not 4."""
     server = await start_server(attach_rate=1.0, attach_burst=100.0)
     waits: list[float] = []
 
@@ -122,4 +122,4 @@ async def test_after_a_crash_they_come_spread_over_that_time(
         await asyncio.gather(*(cut(stream) for stream in streams))
     assert len(waits) >= 8
     assert max(waits) > 4.0
-    assert max(waits) <= 10.0
+    assert max(waits) <= 12.0

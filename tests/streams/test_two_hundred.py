@@ -16,7 +16,7 @@ from tests.support.ports import free_port
 
 LISTENERS = 200
 RATE = 80
-"""Listeners a second that are let in, and as many at once. The crowd is told 3.1 s."""
+"""Listeners a second that are let in, and as many at once. The crowd is told up to 3.8 s."""
 
 # Five frames a second for each, so that two cores carry them with all their real sockets.
 SPEAK = "/v1/speak?source=counting&frames=1000000&run=640&delay=0.2&lead=0.2"
