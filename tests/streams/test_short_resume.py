@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -27,10 +28,18 @@ async def test_a_short_stream_ends_the_older_connection_too(
     async with asyncio.timeout(3):
         while not server.host.listeners:
             await asyncio.sleep(0.01)
-    answer = await ask(f"{path}&from=17&lead=max")
-    assert [frame.sequence for frame in frames(RecordDecoder().feed(answer.body))] == [17, 18, 19]
-    async with asyncio.timeout(6):
-        while server.host.listeners:
-            await asyncio.sleep(0.01)
+    for _ in range(4):
+        answer = await ask(f"{path}&from=17&lead=max")
+        got = [frame.sequence for frame in frames(RecordDecoder().feed(answer.body))]
+        assert got == [17, 18, 19]
+        # Who leaves before it has acknowledged, as curl does on a busy machine, has heard nothing
+        # as far as anybody can tell; then it comes back.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(1.5):
+                while server.host.listeners:
+                    await asyncio.sleep(0.01)
+            break
+    assert server.host.listeners == 0
+    assert not old.done()
     old.cancel()
     await asyncio.wait({old})
