@@ -77,7 +77,7 @@ async def _listen(
                 params=params,
                 lead=options.lead_for(url),
                 method=method,
-                mode="live" if options.mode == "live" else None,
+                mode=options.mode_for(url),
                 token=options.token,
                 resume=options.resume,
                 memory=options.memory,

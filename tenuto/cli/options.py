@@ -108,6 +108,18 @@ class ListenOptions:
             lead = _lead_of(parse_qs(Target.parse(url).query).get("lead", [""])[-1])
         return None if lead == "max" else lead
 
+    def mode_for(self, url: str) -> PlayoutMode | None:
+        """What to ask for after time away, beside the URL.
+
+        A file is to have all of it, whatever it is of. Who hears the sound is served as suits the
+        session, unless it is to be the present.
+        """
+        if self.mode == "live":
+            return "live"
+        if "mode" in Target.parse(url).names:
+            return None
+        return None if self.output in (None, "-") else "gapless"
+
     @property
     def resume(self) -> RetryPolicy | None:
         """How a stream goes on that was cut; None where nobody waits for it."""
@@ -186,7 +198,8 @@ _OPTIONS = (
         default="gapless",
         show_default=True,
         help="How the loudspeaker plays. gapless: every sample, whenever it comes. live: as "
-        "near to the present as the network allows; asks for a lead of 0.2.",
+        "near to the present as the network allows; asks for a lead of 0.2. A file has all of a "
+        "live session that the server still holds, unless you say live.",
     ),
     click.option(
         "--no-drift",

@@ -78,7 +78,7 @@ class Asking:
         if self.listener_is_ours:
             # Ours for each stream, so that a newer leg of this listener can supersede this one.
             self._params["listener"] = secrets.token_urlsafe(9)
-        if mode is not None and self.session is not None:
+        if mode is not None:
             self._params.setdefault("mode", mode)
         given: dict[str, Value] = {**target.params, **self._params}
         wanted = given.get("mode") if mode is None else mode

@@ -140,10 +140,14 @@ class NetworkChanges:
 
 
 def look(hosts: Sequence[str]) -> Road:
-    """The way to these hosts as it is now; empty where there is none."""
+    """The way to these hosts as it is now; empty where there is none.
+
+    Where none leads to them but there is a network, that counts: the host may have an address of
+    the other family, or other ones by now.
+    """
     own = [(host, address) for host in hosts if (address := _own_address(host))]
     if not own:
-        return ()
+        return () if tuple(hosts) == _ANYWHERE else look(_ANYWHERE)
     road = [f"{host} from {address}" for host, address in own]
     if not all(_stays_here(address) for _, address in own):
         road += _default_routes()

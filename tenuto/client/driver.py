@@ -139,9 +139,10 @@ class QuicDriver:
         self.transmit()
 
     def rebind(self) -> bool:
-        """Another port and connection ID, announced four times; False before it is allowed.
+        """Another port and connection ID, announced four times.
 
-        Where no socket can be had, for there is no network, the next ping tries again.
+        False before it is allowed, and where no way leads to this address now, perhaps for the
+        network has no more of its family; there the next ping tries again.
         """
         if self._over or not self._connection.may_move:
             return False
@@ -150,7 +151,7 @@ class QuicDriver:
             fresh = UdpSocket(self._address, self._burst, self._socket_failed)
         except OSError:
             self._stale = True
-            return True
+            return False
         self._stale = self._narrow = False
         new_path = fresh.host != self._socket.host
         self._set_aside(self._socket)

@@ -160,6 +160,8 @@ class Moved:
     """The stream goes on over another leg: seconds from when that was asked for.
 
     `reason`: "asked", "black hole", "throttled", "late frames", "QUIC again", "network change".
+    Of two that leave a leg which brings too little, "throttled" is said of one that still brings
+    a record each half second.
     """
 
     transport: Transport

@@ -13,14 +13,9 @@ from tenuto.client.dialing import AnyLeg, Dialed
 from tenuto.client.errors import ConnectError, LegError
 from tenuto.client.events import (
     Cut,
-    EpochBegun,
-    Event,
     EventLog,
-    FormatAnnounced,
-    GapSeen,
     Interrupted,
     Moved,
-    NoticeReceived,
     Parked,
     Rebound,
     Restarted,
@@ -30,10 +25,10 @@ from tenuto.client.events import (
 )
 from tenuto.client.exchange import Timings, Transport, TransportChoice
 from tenuto.client.handover import SURELY_ALIVE
-from tenuto.client.held import Held
+from tenuto.client.intake import Intake
 from tenuto.client.parking import Parking
 from tenuto.client.paths import Paths
-from tenuto.client.reception import Incomplete, Reception
+from tenuto.client.reception import Incomplete
 from tenuto.client.resuming import GaveUp, Resumer, Way
 from tenuto.client.target import Value
 from tenuto.client.unheard import Unheard
@@ -67,8 +62,6 @@ class Flow:
     ) -> None:
         self.leg: AnyLeg = dialed.leg
         self.session = dialed.response.headers.get("tenuto-session") or asking.session
-        self.reception = Reception()
-        self.held = Held()
         self.ending: TenutoError | StopAsyncIteration | None = None
         self.timings = timings
         self.paused = False
@@ -80,9 +73,6 @@ class Flow:
         self._loop = asyncio.get_running_loop()
         self._started = started
         self.unheard = Unheard()
-        self._announced: FormatAnnounced | None = None
-        self._new_session = True
-        self._source_to_come: Mapping[str, Value] | None = None
         self._lost: Loss | None = None
         """Why there is no leg now."""
         self._lost_at: float | None = None
@@ -91,9 +81,13 @@ class Flow:
         self._beside = Beside(resumer, deadline)
         self._change: asyncio.Task[None] | None = None
         """A move of our own accord."""
+        self._networks = 0
+        """Those that were left, and the connection with them."""
         self._leaving: asyncio.Task[None] | None = None
         policy = watch if watch is not None and resuming else OFF
         self._watch = Watch(self, policy, resumer.transport, asking.lead, paths, events)
+        self._intake = Intake(self, asking, resumer, self._watch, events)
+        self.reception, self.held = self._intake.reception, self._intake.held
         self.on_park: Callable[[], None] = lambda: None
         self.parking = Parking(policy.park_after, self._park)
         self._answered(dialed.response.headers)
@@ -110,7 +104,7 @@ class Flow:
 
     def replacing(self, params: Mapping[str, Value] | None) -> None:
         """The next epoch has this source, as far as we know."""
-        self._source_to_come = params
+        self._intake.replacing(params)
 
     async def fill(self) -> None:
         """One step: bytes of the leg, or a part of the way to another leg."""
@@ -159,23 +153,30 @@ class Flow:
 
     def rebind(self) -> None:
         """The network has changed: go on from another port, or over another connection."""
-        if self._lost is not None or self.parking.parked or self.over:
+        if self.parking.parked or self.over:
             return
-        if self.leg.rebind():
+        if self._lost is not None:
+            self._resumer.hurry()
+        elif self.leg.rebind():
             self._events.add(Rebound(self.leg.transport, self.leg.peer))
-        elif not self.changing:
+        else:
+            # What is being opened was meant for the network that we have left.
+            self._networks += 1
+            self._beside.give_up("the network has changed")
             self.change(self._resumer.transport, "network change")
 
     async def _try_to_move(self, transport: TransportChoice, reason: str) -> None:
         leg = self.leg
         await self._beside.turn()  # A caller's own move may have begun since.
-        if self.leg is not leg or self._lost is not None or self.parking.parked or self.over:
-            return
-        try:
-            await self._move(transport, reason)
-        except (ConnectError, RemoteProtocolError, RequestError) as failed:
-            self._events.add(Stayed(transport, failed.message))
-            self._watch.stayed(transport, reason)
+        while self.leg is leg and self._lost is None and not self.parking.parked and not self.over:
+            network = self._networks
+            try:
+                return await self._move(transport, reason)
+            except (ConnectError, RemoteProtocolError, RequestError) as failed:
+                self._events.add(Stayed(transport, failed.message))
+            if network == self._networks:
+                return self._watch.stayed(transport, reason)
+            transport, reason = self._resumer.transport, "network change"
 
     async def _move(self, transport: TransportChoice, reason: str) -> None:
         began = self._loop.time()
@@ -208,7 +209,7 @@ class Flow:
         self._watch.wake(self.reception.next_sequence)
 
     async def unpark(self) -> None:
-        """A leg again, for a stream that was parked; one attempt, and this session or none.
+        """A leg again, for a stream that was parked; one attempt, with a new session if need be.
 
         Raises `ConnectError` and `RequestError`; then it is still parked.
         """
@@ -217,7 +218,7 @@ class Flow:
         began = self._loop.time()
         transport, self._resumer.wish = self._resumer.wish or self._resumer.transport, None
         place = self.reception.place(self.session)
-        way = await self._resumer.attempt(place, transport, exactly=True)
+        way = await self._resumer.attempt(place, transport)
         if self.over or not self.parking.parked:
             way.dialed.leg.abort()
             return
@@ -270,20 +271,15 @@ class Flow:
         self._digest(data)
 
     def _digest(self, data: bytes) -> None:
-        reception, life = self.reception, self.reception.signs_of_life
+        reception = self.reception
         try:
-            frames, events = reception.feed(data)
+            frames = self._intake.take(data)
         except RemoteProtocolError as error:
             self.ending = error
             self._events.add(Cut(error.message, reception.next_sequence))
             return
         if frames and self.timings.first_frame is None:
             self.timings.first_frame = self._loop.time() - self._started
-        self.held.frames.extend(frames)
-        for event in events:
-            self._note(event)
-        next, alive = reception.next_sequence, reception.signs_of_life > life
-        self._watch.took(len(frames), next, alive=alive)
         finished = reception.finished
         lives = self.paused or reception.signs_of_life >= SURELY_ALIVE
         if self._lost_at is not None and (frames or finished or lives):
@@ -292,43 +288,6 @@ class Flow:
             self._lose(Loss(finished.reason))
         elif finished is not None:
             self.ending = StopAsyncIteration()
-
-    def _note(self, event: Event) -> None:
-        self._events.add(event)
-        match event:
-            case FormatAnnounced():
-                self._announce(event)
-            case GapSeen(sequence, count):
-                self._watch.begin(sequence + count)
-            case NoticeReceived(code="paused"):
-                self._watch.sleep()
-                self.leg.rest(quiet=True) if self.paused else self.leg.doze()
-            case NoticeReceived(code="resumed"):
-                self.leg.rest(quiet=False)  # Our own pause was ended by somebody else, perhaps.
-                self._watch.wake(self.reception.next_sequence)
-            case NoticeReceived(code="superseded"):
-                self._watch.superseded()
-            case NoticeReceived(code="crowd"):
-                self._resumer.crowd = return_within(event.fields)
-            case _:
-                pass
-
-    def _announce(self, event: FormatAnnounced) -> None:
-        before, self._announced = self._announced, event
-        self._watch.announced(event.chunk_frames)
-        new_session, self._new_session = self._new_session, False
-        if before is None or new_session:
-            self._asking.began(event.epoch_base)
-        elif event.epoch != before.epoch:
-            self._begin_epoch(event)
-        self.held.announce(event)
-
-    def _begin_epoch(self, event: FormatAnnounced) -> None:
-        dropped = self.held.drop_below(event.epoch_base)
-        self._watch.begin(event.sequence)
-        self._asking.replaced(self._source_to_come, event.epoch_base)
-        self._source_to_come = None
-        self._events.add(EpochBegun(event.epoch, event.epoch_base, dropped))
 
     # Going on
 
@@ -373,10 +332,9 @@ class Flow:
         self._handshaken = way.dialed_at + way.dialed.connected
         self.session = headers.get("tenuto-session") or self.session
         anew, start = way.anew, reception.next_sequence
-        reception.begin_leg(anew=anew is not None)
+        self._intake.begin_leg(anew=anew is not None)
         self._watch.changed(start, paused=self.paused)
         if anew is not None:
-            self._new_session = True
             self._asking.restarted(anew, start)
             self._events.add(Restarted(self.session, start, anew.skip, anew.text_offset))
         self._answered(headers)

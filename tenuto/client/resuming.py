@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from tenuto.client.answers import (
     Loss,
@@ -24,6 +25,8 @@ from tenuto.errors import ErrorCode, RequestError, TenutoError
 from tenuto.policy import Retries, RetryPolicy
 
 __all__ = ["GaveUp", "Resumer", "Way"]
+
+T = TypeVar("T")
 
 _DETOURS = 4
 """Answers in turn that send us on at once; then there is a wait."""
@@ -77,11 +80,20 @@ class Resumer:
         """When the attempt that was announced is to begin."""
         self._attempts = 0
         """Of this interruption."""
+        self._step: asyncio.Timeout | None = None
+        """What `go_on` does now."""
+        self._hurried = False
 
     def interrupted(self, loss: Loss) -> None:
         """A leg is lost, or the attempt that seemed to have worked."""
         self._retries.interrupted(self._loop.time())
         self._last = loss
+
+    def hurry(self) -> None:
+        """The network is another one: what we wait for, and where we dial, belongs to the old."""
+        self._hurried = True
+        if self._step is not None and not self._step.expired():
+            self._step.reschedule(self._loop.time())
 
     def flowing(self) -> int:
         """Audio comes again; after how many attempts."""
@@ -99,7 +111,9 @@ class Resumer:
             self._attempts += 1
             transport, self.wish = self.wish or self.transport, None
             try:
-                return await self.attempt(place, transport)
+                while (way := await self._unless_hurried(self.attempt(place, transport))) is None:
+                    self._hurried = False
+                return way
             except ConnectError as error:
                 many = any(strikes_many(failure.kind) for failure in error.failures)
                 self._last = replace(self._last, reason=error.message, retry_after=0.0, many=many)
@@ -178,8 +192,25 @@ class Resumer:
                 raise GaveUp(reason, last.told, last.remedy)
             self._due = now + wait
             self._log.add(Retrying(self._attempts + 1, wait))
-        await asyncio.sleep(self._due - now)
+        while (rest := self._due - self._loop.time()) > 0:
+            if self._hurried and not self._last.retry_after:
+                break
+            self._hurried = False
+            await self._unless_hurried(asyncio.sleep(rest))
+        self._hurried = False
         self._due = None
+
+    async def _unless_hurried(self, step: Awaitable[T]) -> T | None:
+        """None where the network has changed meanwhile."""
+        try:
+            async with asyncio.timeout(None) as self._step:
+                return await step
+        except TimeoutError:
+            if not self._hurried:
+                raise
+            return None
+        finally:
+            self._step = None
 
 
 def _onward(place: Place, refusal: RequestError) -> Place:

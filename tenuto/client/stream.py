@@ -209,8 +209,9 @@ class Stream(AsyncIterator[Frame]):
     async def resume(self) -> dict[str, Any]:
         """Go on after a `pause`, over a new connection where that was closed.
 
-        Raises `RequestError` where the session has expired meanwhile, `ConnectError` where the
-        server cannot be reached: then it may be said again.
+        Where the session is gone, and its source is known and can be asked for again, a new one
+        goes on (`Restarted`). Else raises `RequestError`; and `ConnectError` where the server
+        cannot be reached: then it may be said again.
         """
         with self._flow.parking.held():
             answer = await self._command("resume")
@@ -266,7 +267,7 @@ class Stream(AsyncIterator[Frame]):
                 remedy="is it a Tenuto server?",
             )
         await self._flow.unpark()
-        leg = self._flow.leg
+        leg, session = self._flow.leg, self._flow.session or session
         try:
             return await self._controls.command(leg, session, name, fields or {})
         except ConnectError:

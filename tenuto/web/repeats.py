@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 
 from tenuto.errors import ErrorCode, RequestError
+from tenuto.host import Tally
 from tenuto.session import Session
 
 __all__ = ["KEY_KEPT", "MAX_KEYS", "MAX_KEY_SIZE", "Repeats"]
@@ -49,9 +50,12 @@ class Repeats:
     session by its id.
     """
 
-    def __init__(self, now: Callable[[], float], find: Callable[[str], Session]) -> None:
+    def __init__(
+        self, now: Callable[[], float], find: Callable[[str], Session], tally: Tally
+    ) -> None:
         self._now = now
         self._find = find
+        self._tally = tally
         self._made: dict[bytes, _Made] = {}
 
     async def session(
@@ -80,7 +84,9 @@ class Repeats:
             # Should the first request be cut off or refused, this one is the first.
             await asyncio.wait([made.session])
             if not made.session.cancelled():
-                return self._find(made.session.result()), True
+                session = self._find(made.session.result())
+                self._tally.sessions_repeated += 1
+                return session, True
         return await self._make(key, asked, make), False
 
     async def _make(
@@ -88,6 +94,7 @@ class Repeats:
     ) -> Session:
         if len(self._made) >= MAX_KEYS:
             del self._made[next(iter(self._made))]
+            self._tally.session_keys_forgotten += 1
         future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         mine = self._made[key] = _Made(asked, self._now(), future)
         try:

@@ -77,7 +77,7 @@ class Routes:
     def __init__(self, host: SessionHost, options: WebOptions) -> None:
         self._host = host
         self._options = options
-        self._repeats = Repeats(host.now, host.find)
+        self._repeats = Repeats(host.now, host.find, host.tally)
 
     async def speak(self, request: Request) -> Response:
         self._check_origin(request)
@@ -293,11 +293,7 @@ class Routes:
         if parameters.values.get("source") in _SHARED:
             return await self._session(parameters), False
         asked = dict(parameters.values)
-        session, again = await self._repeats.session(
-            request, asked, lambda: self._session(parameters)
-        )
-        self._host.tally.sessions_repeated += again
-        return session, again
+        return await self._repeats.session(request, asked, lambda: self._session(parameters))
 
     async def _session(self, parameters: Parameters) -> Session:
         """A new session, or the one that goes on where there is but one source for all."""

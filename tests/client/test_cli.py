@@ -104,19 +104,19 @@ def test_a_session_is_played_by_its_id(served: Served, run: Run, tmp_path: Path)
             "play", "a.B-1_2", "--from", "7", "--epoch", "0", "--listener", "me", *arguments
         )
     assert result.exit_code == 0, result.output
-    path = "/v1/sessions/a.B-1_2/audio?from=7&epoch=0&listener=me&lead=0.5"
+    path = "/v1/sessions/a.B-1_2/audio?from=7&epoch=0&listener=me&lead=0.5&mode=gapless"
     assert peer.asked[0][1].path == path
 
 
 def test_what_the_url_says_is_left_alone(served: Served, run: Run, tmp_path: Path) -> None:
-    path = "/v1/speak?lead=3&listener=me&text=x"
+    path = "/v1/speak?lead=3&listener=me&mode=live&text=x"
     output = ("-o", tmp_path / "a.raw")
     with served(whole(sentence(1))) as peer:
         assert run("play", peer.url(path=path), *output).exit_code == 0
         assert run("play", peer.url(path=path), *output, "--lead", "max").exit_code == 0
     assert [asked.path for _, asked in peer.asked] == [
         path,
-        "/v1/speak?listener=me&text=x&lead=max",
+        "/v1/speak?listener=me&mode=live&text=x&lead=max",
     ]
 
 

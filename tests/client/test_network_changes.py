@@ -171,7 +171,7 @@ async def test_a_loop_without_readers_polls(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_way_to_this_host_knows_no_default_routes() -> None:
     assert look(["127.0.0.1"]) == ("127.0.0.1 from 127.0.0.1",)
-    assert look(["no address"]) == ()
+    assert look(["no address"]) == look(changes._ANYWHERE)
 
 
 def test_default_routes_are_read_from_what_the_kernel_lists(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_default_routes_are_read_from_what_the_kernel_lists(tmp_path: Path) -> N
 
 
 SCRIPT = textwrap.dedent("""
-    import asyncio, subprocess
+    import asyncio, os, subprocess
     from tenuto.client.changes import NetworkChanges
 
     def ip(*lines):
@@ -224,6 +224,13 @@ SCRIPT = textwrap.dedent("""
         await after("down", "link set one down")
         await after("up", "link set one up", "route add default via 10.2.0.1 src 10.2.0.2")
         watch.close()
+        if not os.path.exists("/proc/net/if_inet6"):
+            return
+        ip("-6 addr add 2001:db8:1::2/64 dev one nodad", "-6 route add default dev one")
+        watch = NetworkChanges(lambda: said.append(1), ["2001:db8:9::1"])
+        watch.start()
+        await after("family", "-6 route del default dev one")
+        watch.close()
 
     asyncio.run(main())
 """)
@@ -251,4 +258,5 @@ def test_the_kernel_tells_what_matters_and_noise_is_not_told() -> None:
         "address 1",
         "down 0",
         "up 1",
+        *(["family 1"] if Path("/proc/net/if_inet6").exists() else []),
     ], done.stdout + done.stderr

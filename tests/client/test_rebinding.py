@@ -120,7 +120,7 @@ async def test_without_a_network_the_next_ping_tries_again(
         await read()
         monkeypatch.setattr(tenuto.client.driver, "UdpSocket", unreachable)
         for _ in range(100):
-            assert leg.rebind()
+            assert not leg.rebind()
             leg.ping()
         await read()
         monkeypatch.setattr(tenuto.client.driver, "UdpSocket", UdpSocket)

@@ -24,6 +24,7 @@ from tenuto.client import (
     Resumed,
     Retrying,
     RetryPolicy,
+    Stayed,
     Stream,
     StreamCut,
     Transport,
@@ -121,6 +122,19 @@ async def test_the_mode_that_a_url_asks_for_is_asked_for_again(going_on: Opener,
     async with going_on(script, path) as stream:
         assert [frame async for frame in stream] == frames(50)
     assert [query.get("mode") for query in script.asked] == ["live", "live"]
+
+
+@pytest.mark.parametrize("path", ["/v1/speak?text=x", "/v1/sessions/s-1/audio"])
+async def test_the_mode_is_asked_for_from_the_first_on(pair: Pair, trust: Trust, path: str) -> None:
+    script = Session(cuts=[7])
+    async with (
+        serving(pair, script) as peer,
+        open_stream(
+            peer.url(path=path), transport="tcp", trust=trust, resume=QUICK, mode="gapless"
+        ) as stream,
+    ):
+        assert [frame async for frame in stream] == frames(50)
+    assert [query.get("mode") for query in script.asked] == ["gapless", "gapless"]
 
 
 async def test_every_leg_comes_from_a_new_port(
@@ -536,6 +550,109 @@ async def test_a_leg_that_is_lost_does_not_wait_for_a_move_that_leads_nowhere(
             with pytest.raises(ConnectError, match="lost meanwhile"):
                 await moving
     assert got == frames(50)
+
+
+async def test_another_network_ends_a_wait(pair: Pair, trust: Trust) -> None:
+    """It was for the path that we have left."""
+    slow = RetryPolicy(base=60.0, cap=60.0, patience=120.0)
+    async with (
+        serving(pair, Session(cuts=[5])) as peer,
+        open_stream(peer.url(), transport="tcp", trust=trust, resume=slow) as stream,
+    ):
+        got = [await anext(stream) for _ in range(5)]
+        going_on = asyncio.create_task(anext(stream))
+        async with asyncio.timeout(5):
+            while not stream.interrupted:
+                await asyncio.sleep(0.01)
+            while not going_on.done():
+                stream.rebind()
+                await asyncio.sleep(0.05)
+        got += [await going_on] + [frame async for frame in stream]
+    assert got == frames(50)
+
+
+async def test_another_network_is_dialed_at_once(pair: Pair, trust: Trust) -> None:
+    """The attempt that is on its way has ten seconds, the listener has not."""
+    script, go, loop = Session(), asyncio.Event(), asyncio.get_running_loop()
+
+    async def play(asked: Asked, out: Out) -> None:
+        if not go.is_set():
+            await out.head(200, RECORDS, tenuto_session="s-1")
+            await out.send(records(Format(AUDIO, 0), *frames(5)))
+            await go.wait()
+            await out.cut()
+        else:
+            await script(asked, out)
+
+    async with (
+        serving(pair, play) as peer,
+        open_stream(peer.url(), transport="tcp", trust=trust, resume=QUICK) as stream,
+    ):
+        peer.vanish()
+        await asyncio.sleep(0.05)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as hole:
+            hole.setblocking(False)
+            hole.bind(("127.0.0.1", peer.port))
+            go.set()
+            got = [await anext(stream) for _ in range(5)]
+            going_on = asyncio.create_task(anext(stream))
+            while not stream.interrupted:
+                await asyncio.sleep(0)
+            await stream.move("quic")  # What is tried next, and swallowed.
+            async with asyncio.timeout(5):
+                _, first = await loop.sock_recvfrom(hole, 2048)
+                stream.rebind()
+                while (await loop.sock_recvfrom(hole, 2048))[1] == first:
+                    pass
+        async with asyncio.timeout(5):  # UDP is refused now, and TCP is next.
+            got += [await going_on] + [frame async for frame in stream]
+    assert got == frames(50)
+
+
+async def test_another_network_does_not_shorten_what_the_server_asks_for(
+    pair: Pair, trust: Trust
+) -> None:
+    notice = {"code": "at-capacity", "message": "full", "retry_after": 0.5}
+    script = Session(cuts=[5], notice=notice)
+    async with (
+        serving(pair, script) as peer,
+        open_stream(peer.url(), transport="tcp", trust=trust, resume=QUICK) as stream,
+    ):
+        got = [await anext(stream) for _ in range(5)]
+        going_on = asyncio.create_task(anext(stream))
+        while not stream.interrupted:
+            await asyncio.sleep(0)
+        for _ in range(4):
+            stream.rebind()
+            await asyncio.sleep(0.1)
+        assert len(script.asked) == 1
+        got += [await going_on] + [frame async for frame in stream]
+    assert got == frames(50)
+
+
+async def test_a_move_meant_for_another_network_is_made_again(pair: Pair, trust: Trust) -> None:
+    """TCP cannot rebind: what was on its way there is asked for anew, and soon."""
+    script = Paced(count=100, pace=0.01)
+    swallowed = asyncio.Event()
+
+    async def play(asked: Asked, out: Out) -> None:
+        if script.legs == 1 and not swallowed.is_set():
+            swallowed.set()
+        else:
+            await script(asked, out)
+
+    async with (
+        serving(pair, play) as peer,
+        open_stream(peer.url(), transport="tcp", trust=trust, resume=QUICK) as stream,
+    ):
+        stream.rebind()
+        await swallowed.wait()
+        stream.rebind()
+        assert [frame async for frame in stream] == frames(100)
+        moves = [(type(event), event.reason) for event in stream.events
+                 if isinstance(event, Moved | Stayed)]  # fmt: skip
+    reason = "the stream stays where it is: the network has changed"
+    assert moves == [(Stayed, reason), (Moved, "network change")]
 
 
 async def test_a_move_while_interrupted_is_a_wish_for_one_attempt(pair: Pair, trust: Trust) -> None:

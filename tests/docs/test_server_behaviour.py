@@ -23,7 +23,7 @@ from quicserver.limits import DoorLimits
 from tenuto.cli.main import cli
 from tenuto.client import Deadlines
 from tenuto.errors import ErrorCode
-from tenuto.host import SessionHost
+from tenuto.host import SessionHost, Tally
 from tenuto.policy import WatchPolicy
 from tenuto.quic import ReceiveWindow
 from tenuto.session import SessionLimits
@@ -229,7 +229,8 @@ def test_error_codes_are_listed_with_status_and_stream_code() -> None:
 
 
 def app() -> Starlette:
-    guard = create_app(MagicMock(spec=SessionHost), WebOptions())  # no request will come
+    host = MagicMock(spec=SessionHost, tally=Tally())  # no request will come
+    guard = create_app(host, WebOptions())
     assert isinstance(guard, Guard)
     inner = guard._app
     assert isinstance(inner, Starlette)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,12 +11,14 @@ from typing import Any
 
 import pytest
 
+import tenuto.client.driver
 from tenuto.client import (
     Interrupted,
     Moved,
     NoticeReceived,
     Parked,
     Rebound,
+    Restarted,
     Stream,
     Suspected,
     Transport,
@@ -25,6 +28,7 @@ from tenuto.client import (
     open_stream,
     session_url,
 )
+from tenuto.client.udp import UdpSocket
 from tenuto.errors import ErrorCode, RequestError
 from tenuto.media import Frame
 from tenuto.sources import read_index
@@ -155,6 +159,27 @@ async def test_a_session_that_expired_meanwhile_says_so(
         assert stream.parked
 
 
+async def test_a_server_that_was_started_anew_meanwhile_speaks_on(
+    start_server: StartServer, ca_file: Path, transport: Transport
+) -> None:
+    first = await start_server()
+    async with listening(speak(first.port), ca_file, transport) as stream:
+        got = [await anext(stream) for _ in range(20)]
+        reading = asyncio.create_task(read(stream, got))
+        await stream.pause()
+        await until(lambda: stream.parked)
+        session = stream.session
+        await first.stop()
+        await start_server(port=first.port)
+        await stream.resume()
+        await reading
+        (restarted,) = of(stream, Restarted)
+        assert restarted.session == stream.session != session
+        assert not of(stream, Interrupted) + of(stream, Moved) + of(stream, Suspected)
+    whole(got)
+    assert stream.gaps == 0
+
+
 async def test_a_parked_stream_can_be_closed(start_server: StartServer, ca_file: Path) -> None:
     server = await start_server()
     async with listening(speak(server.port), ca_file, "quic") as stream:
@@ -282,6 +307,28 @@ async def test_a_change_during_a_pause_is_followed(
         await stream.resume()
         await read(stream, got)
         assert not of(stream, Parked) + of(stream, Moved)
+    whole(got)
+
+
+async def test_a_network_without_the_peers_family_is_gone_around(
+    start_server: StartServer, ca_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No socket is to be had for the address that it plays from: the race has others."""
+    server = await start_server()
+    left = [OSError(errno.ENETUNREACH, "Network is unreachable")]
+
+    def once(*given: Any) -> UdpSocket:
+        if left:
+            raise left.pop()
+        return UdpSocket(*given)
+
+    async with listening(speak(server.port), ca_file, "quic") as stream:
+        got = [await anext(stream) for _ in range(20)]
+        monkeypatch.setattr(tenuto.client.driver, "UdpSocket", once)
+        stream.rebind()
+        await read(stream, got)
+        assert [moved.reason for moved in of(stream, Moved)] == ["network change"]
+        assert not of(stream, Interrupted) + of(stream, Suspected) + of(stream, Rebound)
     whole(got)
 
 

@@ -11,6 +11,7 @@ import pytest
 from starlette.requests import Request
 
 from tenuto.errors import ErrorCode, RequestError
+from tenuto.host import Tally
 from tenuto.media import Frame
 from tenuto.session import Session
 from tenuto.sources import read_index
@@ -35,7 +36,8 @@ class Maker:
     def __init__(self) -> None:
         self.made: dict[str, Session] = {}
         self.now = 0.0
-        self.repeats = Repeats(lambda: self.now, self.made.__getitem__)
+        self.tally = Tally()
+        self.repeats = Repeats(lambda: self.now, self.made.__getitem__, self.tally)
 
     async def make(self) -> Session:
         await asyncio.sleep(0)
@@ -123,8 +125,11 @@ async def test_keys_are_forgotten_after_a_minute_and_beyond_ten_thousand(maker: 
     assert await maker.ask("k") == "s1"
     for number in range(MAX_KEYS):
         await maker.ask(f"k{number}")
+    assert maker.tally.session_keys_forgotten == 1
     assert await maker.ask("k") == f"s{MAX_KEYS + 2}"
     assert await maker.ask(f"k{MAX_KEYS - 1}") == f"s{MAX_KEYS + 1}*"
+    assert maker.tally.session_keys_forgotten == 2
+    assert maker.tally.sessions_repeated == 1
 
 
 async def test_over_both_doors_it_is_one_session_from_its_first_frame_on(
