@@ -94,7 +94,7 @@ class Dialer:
         except LegError as failed:
             first: Transport = "tcp" if transport == "tcp" else "quic"
             raise connect_error(target, [Failure(first, failed.kind, failed.reason)]) from None
-        self.paths.arrive(found)
+        await self.paths.arrive(found)
         order = self.paths.order() if transport == "auto" else (transport,)
         attempt = _Attempt(self, target, request, found)
         try:

@@ -28,11 +28,16 @@ class Paths:
         self.addresses: Sequence[Address] = ()
         """Those of the server."""
 
-    def arrive(self, addresses: Sequence[Address]) -> None:
-        """The server is behind these addresses: now it can be told which network leads there."""
+    async def arrive(self, addresses: Sequence[Address]) -> None:
+        """The server is behind these addresses: now it can be told which network leads there.
+
+        Waits a moment for what other processes have learnt of that one.
+        """
         if addresses != self.addresses:
             self.addresses = addresses
             self.network_changed()
+        if self._network is not None:
+            await self._store.refresh()
 
     def network_changed(self) -> None:
         """What is known of the network before is not true of this one."""

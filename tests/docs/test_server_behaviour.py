@@ -53,7 +53,7 @@ BOUNDED = (
 # Numbers that bound nothing: codes, formats, arithmetic, what a message shows.
 NO_LIMITS = {
     "_SLACK", "_GATEWAY", "_GET_ESSID", "_MAX_SSID", "_IPV4_CLASS", "_IPV6_CLASS", "_VERSION",
-    "_TRIM_SHARE",
+    "_TRIM_SHARE", "_SALT_SIZE",
     "ServerSettings.port", "ServerSettings.first_sequence",
     "_INTERRUPTED", "_CAPACITY", "HEADER_SIZE", "MAX_SIZE", "_PAST", "_NO_APPLICATION_PROTOCOL",
     "_RUN", "DEFAULT_PORT", "_MAX_DATAGRAM_SIZE", "H3_ERROR_BASE", "FRAMES_PER_SECOND", "_BUCKETS",
