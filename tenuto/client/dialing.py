@@ -231,8 +231,8 @@ class _Attempt:
             ) from None
 
 
-async def _let_go(dialed: Dialed) -> None:
-    await dialed.leg.aclose()
+def _let_go(dialed: Dialed) -> None:
+    dialed.leg.abort()
 
 
 async def _check(leg: AnyLeg, response: Response, target: Target) -> None:

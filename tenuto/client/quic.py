@@ -244,7 +244,7 @@ async def connect_quic(
         async with asyncio.timeout(deadline):
             return await first_to_connect(
                 [partial(_connect, address, host, trust) for address in addresses],
-                discard=QuicLeg.aclose,
+                discard=QuicLeg.abort,
             )
     except TimeoutError:
         tried = " and ".join(map(str, addresses))

@@ -19,7 +19,7 @@ T = TypeVar("T")
 async def first_to_connect(
     attempts: Sequence[Callable[[], Awaitable[T]]],
     *,
-    discard: Callable[[T], Awaitable[None]],
+    discard: Callable[[T], None],
     delay: float = ATTEMPT_DELAY,
 ) -> T:
     """The first success; the next attempt starts after `delay` or at once after a failure.
@@ -80,7 +80,7 @@ def _together(failures: list[LegError]) -> LegError:
     return LegError(kind, "; ".join(failure.reason for failure in failures))
 
 
-async def _abandon(tasks: list[asyncio.Task[T]], discard: Callable[[T], Awaitable[None]]) -> None:
+async def _abandon(tasks: list[asyncio.Task[T]], discard: Callable[[T], None]) -> None:
     """To the end, even where whoever waits for it is cancelled meanwhile; that is told then."""
     ending = asyncio.ensure_future(_end(tasks, discard))
     cancelled: asyncio.CancelledError | None = None
@@ -94,9 +94,10 @@ async def _abandon(tasks: list[asyncio.Task[T]], discard: Callable[[T], Awaitabl
         raise cancelled
 
 
-async def _end(tasks: list[asyncio.Task[T]], discard: Callable[[T], Awaitable[None]]) -> None:
+async def _end(tasks: list[asyncio.Task[T]], discard: Callable[[T], None]) -> None:
     for task in tasks:
         task.cancel()
     outcomes = await asyncio.gather(*tasks, return_exceptions=True)
-    connected = [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
-    await asyncio.gather(*map(discard, connected))
+    for outcome in outcomes:
+        if not isinstance(outcome, BaseException):
+            discard(outcome)

@@ -187,7 +187,7 @@ async def connect_tcp(
         async with asyncio.timeout(deadline):
             return await first_to_connect(
                 [partial(_connect, address, host, context) for address in addresses],
-                discard=TcpLeg.aclose,
+                discard=TcpLeg.abort,
             )
     except TimeoutError:
         tried = " and ".join(map(str, addresses))

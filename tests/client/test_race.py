@@ -34,7 +34,7 @@ class Field:
 
         return run
 
-    async def discard(self, connected: str) -> None:
+    def discard(self, connected: str) -> None:
         self.discarded.append(connected)
 
     def race(self, *names: str, delay: float) -> asyncio.Task[str]:
@@ -116,7 +116,7 @@ async def test_a_bug_is_no_failure_to_connect(field: Field) -> None:
 
 
 class Open:
-    """What is connected, and takes a moment to close."""
+    """What is connected."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
@@ -125,8 +125,7 @@ class Open:
         self.names.add(name)
         return name
 
-    async def close(self, name: str) -> None:
-        await asyncio.sleep(0.02)
+    def close(self, name: str) -> None:
         self.names.discard(name)
 
 
@@ -151,7 +150,10 @@ async def test_cancelled_while_a_loser_takes_its_time_the_winner_is_discarded() 
     assert not made.names
 
 
-async def test_cancelled_while_discarding_all_are_discarded() -> None:
+@pytest.mark.parametrize("steps", range(8))
+async def test_cancelled_while_all_succeed_none_is_left_but_a_winner_that_is_told(
+    steps: int,
+) -> None:
     made, go = Open(), asyncio.Event()
 
     def attempt(name: str) -> Attempt:
@@ -165,10 +167,10 @@ async def test_cancelled_while_discarding_all_are_discarded() -> None:
     race = asyncio.ensure_future(first_to_connect(attempts, discard=made.close, delay=0.001))
     await asyncio.sleep(0.05)
     go.set()
-    await asyncio.sleep(0.005)
+    for _ in range(steps):
+        await asyncio.sleep(0)
     for _ in range(3):  # once is not always enough for who cancels
         race.cancel()
-        await asyncio.sleep(0.001)
-    with pytest.raises(asyncio.CancelledError):
-        await race
-    assert not made.names
+        await asyncio.sleep(0)
+    told = await asyncio.gather(race, return_exceptions=True)
+    assert made.names == {name for name in told if isinstance(name, str)}
