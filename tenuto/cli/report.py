@@ -63,22 +63,9 @@ class JsonReport(QuietReport):
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
-        self._playing = False
-        self._failure: OSError | None = None
 
     def event(self, event: Event | SinkEvent) -> None:
-        try:
-            self._write(event_fields(event))
-        except OSError as error:
-            if self._playing:
-                raise
-            # Raised within the opening, it would leave a socket behind.
-            self._failure = error
-
-    def playing(self, stream: Stream, sink: Sink, switches: Switches) -> None:
-        self._playing = True
-        if self._failure is not None:
-            raise self._failure
+        self._write(event_fields(event))
 
     def done(self, fields: dict[str, Any]) -> None:
         self._write(fields)

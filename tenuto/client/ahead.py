@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Protocol
 
 from tenuto.client.held import Held
@@ -36,8 +37,10 @@ class Ahead:
     behind the frames that came before; the next call goes on.
     """
 
-    def __init__(self, flow: Readable) -> None:
+    def __init__(self, flow: Readable, check: Callable[[], None] = lambda: None) -> None:
+        """`check` raises what else the caller is to be told, before anything."""
         self._flow = flow
+        self._check = check
         self._task: asyncio.Task[None] | None = None
         self._closed = False
         self._stepped = asyncio.Event()
@@ -46,14 +49,20 @@ class Ahead:
     async def take(self) -> Frame:
         """The next frame. Raises how it ended, where there is none."""
         flow = self._flow
+        self._check()
         while not flow.held.frames:
             if flow.ending is not None:
                 raise flow.ending
             if self._closed:
                 raise ValueError("the stream is closed")
             await self._step()
+            self._check()
         self._room.set()
         return flow.held.take()
+
+    def wake(self) -> None:
+        """Whoever waits for a frame is to `check` again."""
+        self._stepped.set()
 
     async def aclose(self) -> None:
         self._closed = True

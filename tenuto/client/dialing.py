@@ -104,11 +104,7 @@ class Dialer:
             )
         except LegError:
             raise connect_error(target, attempt.failures) from None
-        try:
-            attempt.won(dialed, order)
-        except BaseException:  # what a listener to events raises
-            dialed.leg.abort()
-            raise
+        attempt.won(dialed, order)
         return dialed
 
     async def connect_tcp(self, target: Target) -> TcpLeg:

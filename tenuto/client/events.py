@@ -248,13 +248,30 @@ Event = (
 
 
 class EventLog:
-    """Keeps the newest 256 events and hands each to a callback as it happens."""
+    """Keeps the newest 256 events and hands each to a callback as it happens.
+
+    What that raises would tear whatever is being done: it is kept for whoever asks for frames.
+    """
 
     def __init__(self, on_event: Callable[[Event], None] | None = None) -> None:
-        self._on_event = on_event
+        self.on_raised: Callable[[], None] = lambda: None
+        """Called when there is something for `check` to raise."""
         self.recent: deque[Event] = deque(maxlen=MAX_EVENTS)
+        self._on_event = on_event
+        self._raised: Exception | None = None
 
     def add(self, event: Event) -> None:
         self.recent.append(event)
-        if self._on_event is not None:
+        if self._on_event is None:
+            return
+        try:
             self._on_event(event)
+        except Exception as error:  # noqa: BLE001 - the caller's own
+            self._raised = self._raised or error
+            self.on_raised()
+
+    def check(self) -> None:
+        """Raise, once, what the callback raised first."""
+        raised, self._raised = self._raised, None
+        if raised is not None:
+            raise raised

@@ -108,6 +108,7 @@ async def open_stream(
         yield stream
     finally:
         await stream.aclose()
+    log.check()
 
 
 async def _first(

@@ -35,7 +35,8 @@ class Stream(AsyncIterator[Frame]):
     on over another one, with nothing missing and nothing twice, and the events tell. What
     cannot be repaired raises: `StreamCut` (resumable from `next_sequence`),
     `RemoteProtocolError` (the peer's bytes break the format). What has come before is yielded
-    first. Not iterating stops the server: a bounded number of bytes is held here (`buffered`).
+    first. What `on_event` raises is raised at once, and the next step goes on. Not iterating
+    stops the server: a bounded number of bytes is held here (`buffered`).
     """
 
     def __init__(
@@ -47,7 +48,8 @@ class Stream(AsyncIterator[Frame]):
         changes: Callable[[Callable[[], None], Sequence[str]], NetworkWatch] | None = None,
     ) -> None:
         self._flow = flow
-        self._ahead = Ahead(flow)
+        self._ahead = Ahead(flow, events.check)
+        events.on_raised = self._ahead.wake
         self._controls = controls
         self._events = events
         self._heard: int | None = None
@@ -166,10 +168,12 @@ class Stream(AsyncIterator[Frame]):
         flow = self._flow
         if self._changes is not None:
             self._changes.start()
+        self._events.check()
         while flow.reception.format is None:
             if isinstance(flow.ending, TenutoError):
                 raise flow.ending
             await flow.fill()
+            self._events.check()
 
     def __aiter__(self) -> Stream:
         return self
