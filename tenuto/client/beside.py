@@ -10,10 +10,14 @@ from tenuto.client.exchange import TransportChoice
 from tenuto.client.handover import first_of
 from tenuto.client.resuming import Resumer, Way
 
-__all__ = ["Beside"]
+__all__ = ["Beside", "Needless"]
 
 _MOVE_WITHIN = 1.0
 """Seconds for a leg that is opened beside one that was lost meanwhile; then it is retried."""
+
+
+class Needless(ConnectError):  # noqa: N818 - what happened
+    """It was given up, which says nothing of where it went."""
 
 
 class Beside:
@@ -55,7 +59,7 @@ class Beside:
         except asyncio.CancelledError:
             if not self._given_up:
                 raise
-            raise _stays(transport, FailureKind.TIMEOUT, self._given_up) from None
+            raise _stays(transport, FailureKind.TIMEOUT, self._given_up, Needless) from None
         except LegError as failed:
             raise _stays(transport, failed.kind, failed.reason) from None
         else:
@@ -96,8 +100,13 @@ class Beside:
             raise
 
 
-def _stays(transport: TransportChoice, kind: FailureKind, reason: str) -> ConnectError:
-    return ConnectError(
+def _stays(
+    transport: TransportChoice,
+    kind: FailureKind,
+    reason: str,
+    error: type[ConnectError] = ConnectError,
+) -> ConnectError:
+    return error(
         f"the stream stays where it is: {reason}",
         remedy="move it again later",
         failures=(Failure("tcp" if transport == "tcp" else "quic", kind, reason),),

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tenuto.client.answers import Loss, after_loss, as_told, return_within, stream_cut, strikes_many
 from tenuto.client.asking import Asking
-from tenuto.client.beside import Beside
+from tenuto.client.beside import Beside, Needless
 from tenuto.client.dialing import AnyLeg, Dialed
 from tenuto.client.errors import ConnectError, LegError
 from tenuto.client.events import (
@@ -172,10 +172,11 @@ class Flow:
             network = self._networks
             try:
                 return await self._move(transport, reason)
-            except (ConnectError, RemoteProtocolError, RequestError) as failed:
-                self._events.add(Stayed(transport, failed.message))
+            except (ConnectError, RemoteProtocolError, RequestError) as error:
+                self._events.add(Stayed(transport, error.message))
+                failed = isinstance(error, ConnectError) and not isinstance(error, Needless)
             if network == self._networks:
-                return self._watch.stayed(transport, reason)
+                return self._watch.stayed(transport, reason, failed=failed)
             transport, reason = self._resumer.transport, "network change"
 
     async def _move(self, transport: TransportChoice, reason: str) -> None:

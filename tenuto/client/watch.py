@@ -76,8 +76,8 @@ class Watch:
         self._sleeping = False
         self._outage = False
         """Audio was overdue for so long that a switch was due, and still is overdue."""
-        self._proved_at = inf
-        """When QUIC, to which the stream has come back, has shown that it holds."""
+        self._proved_at = self._proof(now)
+        """When QUIC has carried the stream for so long that it holds."""
 
     # What the stream tells
 
@@ -117,6 +117,7 @@ class Watch:
         self._late.clear()
         self._outage = False
         self._sleeping = paused
+        self._proved_at = self._proof(self._loop.time())
         self.begin(next)
 
     def announced(self, chunk_frames: int) -> None:
@@ -152,14 +153,14 @@ class Watch:
         here = self._stream.leg.transport
         if left == "quic" and here == "tcp" and reason != "asked":
             self._paths.failed("quic")
-        self._proved_at = inf if here == "tcp" else now + self._dog.policy.interval
 
-    def stayed(self, transport: TransportChoice, reason: str) -> None:
+    def stayed(self, transport: TransportChoice, reason: str, *, failed: bool) -> None:
+        """`failed`: the transport, and not the server's wish or ours."""
         now = self._loop.time()
         self._escaping = self._choosing = False
         if reason in _FORCED:
             self._dog.tried(now)
-        elif transport == "quic":
+        elif transport == "quic" and failed:
             self._paths.failed("quic")
         self._arm()
 
@@ -235,6 +236,11 @@ class Watch:
         self._switches.made(now)
         self._choosing = True
         self._stream.change(transport, reason)
+
+    def _proof(self, now: float) -> float:
+        """Of a leg that begins now."""
+        quic = self._stream.leg.transport == "quic"
+        return now + self._dog.policy.interval if quic else inf
 
     def _suffers(self, now: float) -> bool:
         quic = self._choice == "auto" and self._stream.leg.transport == "quic"

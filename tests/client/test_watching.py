@@ -27,14 +27,16 @@ class Leg:
 class Listener:
     """A stream that only tells what it was asked for."""
 
-    def __init__(self, lead: float = 2.0) -> None:
+    def __init__(self, transport: str = "quic") -> None:
         self.leg: Any = Leg()
+        self.leg.transport = transport
         self.over = self.changing = False
         self.changes: list[str] = []
         self.stays: list[str] = []
         self.log = EventLog(None)
-        paths = Paths(PathStore(), "https://localhost:4433")
-        self.watch = Watch(self, WATCH, "auto", lead, paths, self.log)
+        clock = asyncio.get_running_loop().time
+        self.paths = Paths(PathStore(clock=clock), "https://localhost:4433")
+        self.watch = Watch(self, WATCH, "auto", 2.0, self.paths, self.log)
         self.next = 0
 
     def change(self, transport: TransportChoice, reason: str) -> None:
@@ -104,12 +106,51 @@ def test_what_comes_late_behind_a_hole_is_no_reason_to_move() -> None:
         await asyncio.sleep(4.0)
         assert [event for event in listener.log.recent if isinstance(event, Suspected)]
         listener.changing = False
-        listener.watch.stayed("tcp", "black hole")
+        listener.watch.stayed("tcp", "black hole", failed=True)
         for _ in range(20):
             listener.took(10)
         await listener.hear(6.0)
         assert listener.changes == ["black hole"]
         listener.watch.close()
+
+    run_in_virtual_time(script())
+
+
+def test_quic_that_has_carried_a_stream_for_a_while_is_forgiven_all() -> None:
+    """Also where the stream began on it: else a failure a month would end in an hour of TCP."""
+
+    async def script() -> None:
+        listener = Listener()
+        listener.paths.failed("quic")
+        listener.watch.attend()
+        await listener.hear(29.0)
+        assert listener.paths.reprobe_in() > 0
+        await listener.hear(2.0)
+        assert listener.paths.reprobe_in() == 0
+        listener.paths.failed("quic")
+        assert listener.paths.reprobe_in() == 300
+        listener.watch.changed(listener.next, paused=False)  # Resumed, over QUIC again.
+        await listener.hear(31.0)
+        listener.paths.failed("quic")
+        assert listener.paths.reprobe_in() == 300
+        listener.watch.close()
+
+    run_in_virtual_time(script())
+
+
+def test_a_way_back_that_did_not_fail_is_no_failure_of_quic() -> None:
+    """It was given up, or the server refused."""
+
+    async def script() -> None:
+        for failed in (True, False):
+            listener = Listener("tcp")
+            listener.watch.attend()
+            await listener.hear(31.0)
+            assert listener.changes == ["QUIC again"]
+            listener.changing = False
+            listener.watch.stayed("quic", "QUIC again", failed=failed)
+            assert (listener.paths.reprobe_in() > 0) == failed
+            listener.watch.close()
 
     run_in_virtual_time(script())
 
