@@ -67,12 +67,11 @@ class Ahead:
     async def aclose(self) -> None:
         self._closed = True
         task, self._task = self._task, None
+        self._stepped.set()
         if task is not None:
+            task.add_done_callback(_untold)
             task.cancel()
             await asyncio.wait([task])
-            if not task.cancelled():
-                task.exception()  # Nobody is left to be told.
-        self._stepped.set()
 
     async def _step(self) -> None:
         if self._task is None:
@@ -96,3 +95,9 @@ class Ahead:
                 self._stepped.set()
         finally:
             self._stepped.set()
+
+
+def _untold(task: asyncio.Task[None]) -> None:
+    """Nobody is left to be told what it raised."""
+    if not task.cancelled():
+        task.exception()

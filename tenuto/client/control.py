@@ -10,7 +10,7 @@ from typing import Any
 from tenuto.client.answers import retry_after
 from tenuto.client.asking import Asking, checked
 from tenuto.client.dialing import AnyLeg, Dialer
-from tenuto.client.errors import ConnectError, Failure, LegError
+from tenuto.client.errors import ConnectError, Failure, FailureKind, LegError
 from tenuto.client.exchange import Request, Response
 from tenuto.client.problem import MAX_PROBLEM_SIZE, problem_error
 from tenuto.client.quic import QuicLeg
@@ -35,6 +35,7 @@ class Controls:
         self._asking = asking
         self._turn = asyncio.Lock()
         self._side: TcpLeg | None = None
+        self._closed = False
         self.reports = 0
         """Reports that arrived."""
         self.failed_reports = 0
@@ -71,11 +72,13 @@ class Controls:
             self._side = None
 
     async def aclose(self) -> None:
+        self._closed = True
         side, self._side = self._side, None
         if side is not None:
             await side.aclose()
 
     async def _exchange(self, leg: AnyLeg, request: Request) -> tuple[Response, bytes]:
+        self._check_open()
         if isinstance(leg, QuicLeg):
             return await leg.exchange(request, MAX_PROBLEM_SIZE)
         if self._side is not None:
@@ -83,8 +86,18 @@ class Controls:
                 return await self._ask(self._side, request)
             except LegError:
                 pass  # a server closes what is idle; it says so only to who asks again
-        self._side = await self._dialer.connect_tcp(self._asking.target)
-        return await self._ask(self._side, request)
+        side = await self._dialer.connect_tcp(self._asking.target)
+        try:
+            self._check_open()
+        except LegError:
+            side.abort()
+            raise
+        self._side = side
+        return await self._ask(side, request)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise LegError(FailureKind.CLOSED, "the stream is closed")
 
     async def _ask(self, side: TcpLeg, request: Request) -> tuple[Response, bytes]:
         try:
@@ -104,7 +117,7 @@ class Controls:
             reason = f"no answer within {_WITHIN:g} s"
         return ConnectError(
             f"the server could not be told to {name}: {reason}",
-            remedy="the audio goes on; say it again",
+            remedy="open another" if self._closed else "the audio goes on; say it again",
             failures=failures,
         )
 

@@ -239,14 +239,20 @@ class Flow:
         self._events.add(Parked(self.reception.next_sequence, self.parking.expires_in))
 
     async def aclose(self) -> None:
+        """Whatever is under way is given up, also where this is cancelled."""
         self.closed = True
         self._watch.close()
         self.parking.leave()
-        for task in (self._change, self._leaving):
-            if task is not None:
-                task.cancel()
-                await asyncio.wait([task])
-        await self.leg.aclose()
+        self._resumer.hurry()
+        ending = [task for task in (self._change, self._leaving) if task is not None]
+        for task in ending:
+            task.cancel()
+        try:
+            if ending:
+                await asyncio.wait(ending)
+        finally:
+            self._beside.give_up("the stream is closed")
+            await self.leg.aclose()
 
     # Reading
 

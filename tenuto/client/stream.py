@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack
 from typing import Any, Protocol
 
 from tenuto.client.ahead import Ahead
@@ -60,7 +60,7 @@ class Stream(AsyncIterator[Frame]):
         self._changes: NetworkWatch | None = None
         if changes is not None:
             hosts = [address.sockaddr[0] for address in paths.addresses]
-            self._changes = changes(self._network_changed, hosts)
+            self._changes = changes(self.rebind, hosts)
 
     @property
     def format(self) -> AudioFormat:
@@ -194,6 +194,8 @@ class Stream(AsyncIterator[Frame]):
 
         At once and without harm where it has not. Events tell what came of it.
         """
+        self._paths.network_changed()
+        self._controls.let_go()
         self._flow.rebind()
 
     # Control
@@ -242,23 +244,20 @@ class Stream(AsyncIterator[Frame]):
         """
         self._heard = sequence
         self._flow.unheard.heard(sequence, asyncio.get_running_loop().time())
-        if self._reporter is None:
+        if self._reporter is None and not self._flow.closed:
             self._reporter = asyncio.create_task(self._report())
 
     async def aclose(self) -> None:
         if self._changes is not None:
             self._changes.close()
-        if self._reporter is not None:
-            self._reporter.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._reporter
-        await self._ahead.aclose()
-        await self._controls.aclose()
-        await self._flow.aclose()
-
-    def _network_changed(self) -> None:
-        self._paths.network_changed()
-        self._flow.rebind()
+        # Each is closed, also where the one before was cancelled.
+        async with AsyncExitStack() as closing:
+            closing.push_async_callback(self._flow.aclose)
+            closing.push_async_callback(self._controls.aclose)
+            closing.push_async_callback(self._ahead.aclose)
+            if self._reporter is not None:
+                self._reporter.cancel()
+                await asyncio.wait([self._reporter])
 
     async def _command(
         self, name: str, fields: Mapping[str, Value] | None = None

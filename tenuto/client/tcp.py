@@ -140,11 +140,13 @@ class TcpLeg:
 
     async def aclose(self) -> None:
         self._writer.close()
-        with suppress(OSError, TimeoutError):
+        try:
             async with asyncio.timeout(_CLOSE_WITHIN):
                 await self._writer.wait_closed()
-                return
-        self._writer.transport.abort()
+        except (OSError, TimeoutError):
+            pass
+        finally:
+            self._writer.transport.abort()  # where it is not closed by now
 
     async def _next_event(self) -> h11.Event:
         if self._failure is not None:
