@@ -153,16 +153,17 @@ class Flow:
 
     def rebind(self) -> None:
         """The network has changed: go on from another port, or over another connection."""
-        if self.parking.parked or self.over:
+        if self.over:
             return
-        if self._lost is not None:
-            self._resumer.hurry()
-        elif self.leg.rebind():
+        # What is being opened was meant for the network that we have left.
+        self._resumer.hurry()
+        self._beside.give_up("the network has changed")
+        if self._lost is not None or self.parking.parked:
+            return
+        if self.leg.rebind():
             self._events.add(Rebound(self.leg.transport, self.leg.peer))
         else:
-            # What is being opened was meant for the network that we have left.
             self._networks += 1
-            self._beside.give_up("the network has changed")
             self.change(self._resumer.transport, "network change")
 
     async def _try_to_move(self, transport: TransportChoice, reason: str) -> None:
@@ -219,7 +220,9 @@ class Flow:
         began = self._loop.time()
         transport, self._resumer.wish = self._resumer.wish or self._resumer.transport, None
         place = self.reception.place(self.session)
-        way = await self._resumer.attempt(place, transport)
+        while (way := await self._resumer.once(place, transport)) is None:
+            if self.over or not self.parking.parked:
+                return
         if self.over or not self.parking.parked:
             way.dialed.leg.abort()
             return

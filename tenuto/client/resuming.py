@@ -80,20 +80,22 @@ class Resumer:
         """When the attempt that was announced is to begin."""
         self._attempts = 0
         """Of this interruption."""
-        self._step: asyncio.Timeout | None = None
-        """What `go_on` does now."""
+        self._steps: set[asyncio.Timeout] = set()
+        """What is being done now."""
         self._hurried = False
 
     def interrupted(self, loss: Loss) -> None:
         """A leg is lost, or the attempt that seemed to have worked."""
         self._retries.interrupted(self._loop.time())
         self._last = loss
+        self._hurried = False
 
     def hurry(self) -> None:
         """The network is another one: what we wait for, and where we dial, belongs to the old."""
         self._hurried = True
-        if self._step is not None and not self._step.expired():
-            self._step.reschedule(self._loop.time())
+        for step in self._steps:
+            if not step.expired():
+                step.reschedule(self._loop.time())
 
     def flowing(self) -> int:
         """Audio comes again; after how many attempts."""
@@ -111,8 +113,8 @@ class Resumer:
             self._attempts += 1
             transport, self.wish = self.wish or self.transport, None
             try:
-                while (way := await self._unless_hurried(self.attempt(place, transport))) is None:
-                    self._hurried = False
+                while (way := await self.once(place, transport)) is None:
+                    pass
                 return way
             except ConnectError as error:
                 many = any(strikes_many(failure.kind) for failure in error.failures)
@@ -124,6 +126,15 @@ class Resumer:
                     raise _gave_up(refusal) from None
                 wait = retry_after(refusal.detail)
                 self._last = Loss(refusal.message, refusal.code, refusal.remedy, wait)
+
+    async def once(self, place: Place, transport: TransportChoice) -> Way | None:
+        """An `attempt`; None where the network has changed meanwhile."""
+        self._hurried = False
+        way = await self._unless_hurried(self.attempt(place, transport))
+        if way is not None and self._hurried:  # in the very moment in which it got through
+            way.dialed.leg.abort()
+            return None
+        return way
 
     async def attempt(
         self, place: Place, transport: TransportChoice, *, exactly: bool = False
@@ -202,15 +213,17 @@ class Resumer:
 
     async def _unless_hurried(self, step: Awaitable[T]) -> T | None:
         """None where the network has changed meanwhile."""
+        limit = asyncio.timeout(None)
+        self._steps.add(limit)
         try:
-            async with asyncio.timeout(None) as self._step:
+            async with limit:
                 return await step
         except TimeoutError:
-            if not self._hurried:
+            if not limit.expired():
                 raise
             return None
         finally:
-            self._step = None
+            self._steps.discard(limit)
 
 
 def _onward(place: Place, refusal: RequestError) -> Place:
