@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,6 +24,9 @@ SockAddr = tuple[str, int] | tuple[str, int, int, int]
 
 # What RFC 3986 lets stand in a path or query, and the escapes that are there already.
 _URL_SAFE = "/%:=&?~+!$,;'@()*"
+
+# Underscores are in names that are looked up, if in none of a host.
+_HOST = re.compile(r"[A-Za-z0-9._-]{1,254}")
 
 _SHAPE = "write it like https://localhost:4433/v1/speak?text=Hello"
 
@@ -139,12 +143,15 @@ def _name(part: str) -> str:
 
 
 def _host(name: str, url: str) -> str:
-    if name.isascii():
+    if ":" in name:
         return name
     try:
-        return name.encode("idna").decode("ascii")
-    except UnicodeError:
-        raise _bad_url(url, f"{name} is no host name") from None
+        host = name.encode("idna").decode("ascii")
+    except UnicodeError:  # RFC 1035 section 2.3.4: a label has 1 to 63 octets
+        host = ""
+    if not _HOST.fullmatch(host):
+        raise _bad_url(url, "what it calls a host is no host name")
+    return host
 
 
 def _check_text(url: str) -> None:

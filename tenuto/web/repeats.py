@@ -30,7 +30,7 @@ MAX_KEYS = 10_000
 
 MAX_KEY_SIZE = 128
 
-_KEY = re.compile(r'"?([\x21\x23-\x7e]+)"?')
+_KEY = re.compile(r'(")?([\x21\x23-\x7e]+)(?(1)")')
 
 
 @dataclass(slots=True)
@@ -122,7 +122,7 @@ def _key(request: Request) -> bytes | None:
     if not fields:
         return None
     found = _KEY.fullmatch(fields[0].strip())
-    if len(fields) > 1 or found is None or len(found[1]) > MAX_KEY_SIZE:
+    if len(fields) > 1 or found is None or len(found[2]) > MAX_KEY_SIZE:
         raise RequestError(
             ErrorCode.BAD_REQUEST,
             f"Idempotency-Key = {fields[0][:50]!r}",
@@ -130,4 +130,4 @@ def _key(request: Request) -> bytes | None:
         )
     bearer = request.headers.get("authorization", "") + "\n" + request.query_params.get("token", "")
     # A digest keeps no token in memory, and every key is of one size.
-    return hashlib.sha256(f"{bearer}\n{found[1]}".encode()).digest()
+    return hashlib.sha256(f"{bearer}\n{found[2]}".encode()).digest()

@@ -17,6 +17,7 @@ from tenuto.errors import RequestError
         ("HTTPS://Host:4433/a?b=c d#x", Target("host", 4433, "/a", "b=c%20d")),
         ("https://[::1]:7/ä?text=你好", Target("::1", 7, "/%C3%A4", "text=%E4%BD%A0%E5%A5%BD")),
         ("https://bücher.example/", Target("xn--bcher-kva.example", 443, "/")),
+        ("https://my_host.example./", Target("my_host.example.", 443, "/")),
         ("https://h/a%20b?x=%2F", Target("h", 443, "/a%20b", "x=%2F")),
     ],
 )
@@ -40,6 +41,14 @@ def test_a_url_is_taken_apart(url: str, parsed: Target) -> None:
         ("https://host/\udce4", "no UTF-8"),
         ("https://host/a\nb", "control characters"),
         ("https://ä..x/", "no host name"),
+        ("https://a..b/", "no host name"),
+        ("https://.example/", "no host name"),
+        ("https://" + "x" * 64 + ".example/", "no host name"),
+        ("https://" + "x." * 200 + "example/", "no host name"),
+        ("https://exa mple/", "no host name"),
+        ("https://%zz/", "no host name"),
+        ("https://a|b/", "no host name"),
+        ("https://a\u202eb../", "no host name"),
     ],
 )
 def test_nonsense_is_refused_with_a_reason(url: str, reason: str) -> None:

@@ -90,7 +90,7 @@ async def test_a_key_that_went_with_something_else(maker: Maker) -> None:
     assert caught.value.code is ErrorCode.KEY_REUSED
 
 
-@pytest.mark.parametrize("key", ["", "a b", "x" * 129, "k\u00e4"])
+@pytest.mark.parametrize("key", ["", "a b", "x" * 129, "k\u00e4", '"k', 'k"', '"'])
 async def test_a_key_that_is_none(maker: Maker, key: str) -> None:
     with pytest.raises(RequestError, match="Idempotency-Key"):
         await maker.ask(key)
