@@ -167,7 +167,7 @@ class Flow:
         if self.parking.parked or self.over:
             return
         if self._lost is not None:
-            self._resumer.hurry()
+            self._resumer.hurry.ask()
         elif self.leg.rebind():
             self._events.add(Rebound(self.leg.transport, self.leg.peer))
         else:

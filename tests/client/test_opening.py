@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -385,3 +385,57 @@ async def test_leaving_early_and_cancelling_leave_nothing_behind(
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+
+
+class Changes:
+    """Tells of another network when the test says so."""
+
+    told: Callable[[], None]
+    watching = 0
+
+    def __init__(self, on_change: Callable[[], None], hosts: object = ()) -> None:
+        self._on_change = on_change
+
+    def start(self) -> None:
+        Changes.told = self._on_change
+        Changes.watching += 1
+
+    def close(self) -> None:
+        Changes.watching -= 1
+
+
+async def test_another_network_meanwhile_is_dialed_at_once(
+    pair: Pair, trust: Trust, transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is on its way belongs to the network that the device has left."""
+    monkeypatch.setattr("tenuto.client.opening.NetworkChanges", Changes)
+    keys: list[str] = []
+
+    async def script(asked: Asked, out: Out) -> None:
+        keys.append(asked.headers["idempotency-key"])
+        if len(keys) < 4:
+            Changes.told()
+            await asyncio.sleep(60)
+        await whole(sentence(2))(asked, out)
+
+    async with (
+        serving(pair, script) as peer,
+        asyncio.timeout(10),
+        open_stream(peer.url(), transport=transport, trust=trust) as stream,
+    ):
+        assert Changes.watching == 1
+        assert len([frame async for frame in stream]) == 2
+    assert len(keys) == 4
+    assert len(set(keys)) == 1
+    assert Changes.watching == 0
+
+
+async def test_the_network_is_watched_no_longer_than_it_opens(
+    pair: Pair, trust: Trust, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tenuto.client.opening.NetworkChanges", Changes)
+    async with serving(pair, problem(400, code="bad-request", detail="x")) as peer:
+        with pytest.raises(RequestError):
+            async with open_stream(peer.url(), trust=trust):
+                pass
+    assert Changes.watching == 0
