@@ -130,6 +130,14 @@ class Feed:
             self._player.flush(base)
             self._next = max(self._next, base)
 
+    def pause(self, at: int) -> None:
+        with self._lock:
+            self._player.pause(at)
+
+    def resume(self) -> None:
+        with self._lock:
+            self._player.resume()
+
     @property
     def next(self) -> int | None:
         """The frame whose turn is next: those below it are heard, or soon are."""

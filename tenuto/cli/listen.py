@@ -21,7 +21,15 @@ from tenuto.cli.sinkevents import SinkEvent
 from tenuto.cli.soundlibrary import load_aside
 from tenuto.cli.switches import Switches
 from tenuto.cli.together import together
-from tenuto.client import EpochBegun, Event, FormatAnnounced, Stream, StreamCut, open_stream
+from tenuto.client import (
+    EpochBegun,
+    Event,
+    FormatAnnounced,
+    NoticeReceived,
+    Stream,
+    StreamCut,
+    open_stream,
+)
 from tenuto.client.arrivals import ArrivalsHeader
 from tenuto.daemons import DaemonExecutor
 from tenuto.errors import OperatorError, RemoteProtocolError
@@ -87,6 +95,8 @@ async def _listen(
                 at.stream = stream
                 with _recorder(url, options, stream) as at.recorder:
                     async with _sink(options, stream, report.event) as at.sink:
+                        for event in stream.events:
+                            _tell(at.sink, event, stream)
                         report.playing(stream, at.sink, at.switches)
                         await together(at.sink.open(), _drain(stream, at.sink, at.recorder))
                 if stream.gaps:
@@ -100,10 +110,23 @@ async def _listen(
 
 
 def _happened(at: _Listening, report: QuietReport, event: Event) -> None:
-    if isinstance(event, EpochBegun) and at.sink is not None:
-        at.sink.flush(event.base)
+    if at.sink is not None and at.stream is not None:
+        _tell(at.sink, event, at.stream)
     at.switches.note(event, asyncio.get_running_loop().time() - at.started)
     report.event(event)
+
+
+def _tell(sink: Sink, event: Event, stream: Stream) -> None:
+    """What the sink must know of it, as soon as its bytes are read: its frames come later."""
+    match event:
+        case EpochBegun():
+            sink.flush(event.base)
+        case NoticeReceived(code="paused"):
+            sink.pause(stream.next_sequence)
+        case NoticeReceived(code="resumed"):
+            sink.resume()
+        case _:
+            pass
 
 
 async def _drain(stream: Stream, sink: Sink, recorder: ArrivalRecorder | None) -> None:

@@ -31,6 +31,12 @@ class PipeSink:
     def flush(self, base: int) -> None:
         pass
 
+    def pause(self, at: int) -> None:
+        pass
+
+    def resume(self) -> None:
+        pass
+
     def __init__(
         self,
         descriptor: int,

@@ -48,6 +48,14 @@ class Sink(Protocol):
         """What lies below frame `base` is not to be heard any more; a file keeps what it has."""
         ...
 
+    def pause(self, at: int) -> None:
+        """The source pauses before frame `at`; those before it may still be on their way here."""
+        ...
+
+    def resume(self) -> None:
+        """The source goes on."""
+        ...
+
     async def write(self, frames: Sequence[Frame], audio: AudioFormat) -> None:
         """Frames in order, all of this format."""
         ...
@@ -100,6 +108,12 @@ class FileSink:
     heard = None
 
     def flush(self, base: int) -> None:
+        pass
+
+    def pause(self, at: int) -> None:
+        pass
+
+    def resume(self) -> None:
         pass
 
     def __init__(self, output: str, file: BinaryIO, audio: AudioFormat, *, wav: bool) -> None:

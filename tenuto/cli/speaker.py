@@ -125,11 +125,17 @@ class Speaker:
     def flush(self, base: int) -> None:
         self._feed.flush(base)
 
+    def pause(self, at: int) -> None:
+        self._feed.pause(at)
+
+    def resume(self) -> None:
+        self._feed.resume()
+
     async def write(self, frames: Sequence[Frame], audio: AudioFormat) -> None:
         while not self._feed.insert(frames, audio):
-            await self._pause()
+            await self._look()
         while self._feed.buffered > _MOST:
-            await self._pause()
+            await self._look()
         self._check()
 
     async def finish(self) -> None:
@@ -146,7 +152,7 @@ class Speaker:
         self._tell()
         await self._close()
 
-    async def _pause(self) -> None:
+    async def _look(self) -> None:
         self._check()
         await asyncio.sleep(_LOOK)
 

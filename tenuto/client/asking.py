@@ -153,9 +153,9 @@ class Asking:
         request = self._request(self._method, target, params, self._token, key)
         return Anew(request, skip, text_offset)
 
-    def control(self, session: str, fields: Mapping[str, Value]) -> Request:
+    def control(self, session: str, fields: Mapping[str, Value], key: str | None = None) -> Request:
         target = self.target.at(f"/v1/sessions/{quote(session, safe='')}/control")
-        return self._request("POST", target, fields, self._session_token or self._token)
+        return self._request("POST", target, fields, self._session_token or self._token, key)
 
     # What is learnt on the way
 

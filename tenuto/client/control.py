@@ -18,12 +18,12 @@ from tenuto.client.target import Value
 from tenuto.client.tcp import TcpLeg
 from tenuto.errors import RemoteProtocolError, RequestError
 
-__all__ = ["REPORT_INTERVAL", "Controls"]
+__all__ = ["REPORT_INTERVAL", "WITHIN", "Controls"]
 
 REPORT_INTERVAL = 1.0
 """Seconds between two reports of what was heard, at least."""
 
-_WITHIN = 5.0
+WITHIN = 5.0
 """Seconds for a command and its answer, the connection included."""
 
 
@@ -41,12 +41,21 @@ class Controls:
         self.failed_reports = 0
 
     async def command(
-        self, leg: AnyLeg, session: str, name: str, fields: Mapping[str, Value]
+        self,
+        leg: AnyLeg,
+        session: str,
+        name: str,
+        fields: Mapping[str, Value],
+        key: str | None = None,
+        within: float = WITHIN,
     ) -> dict[str, Any]:
-        """The server's answer. Raises `RequestError`, `ConnectError`, `RemoteProtocolError`."""
-        request = self._asking.control(session, checked({"command": name, **fields}))
+        """The server's answer. Raises `RequestError`, `ConnectError`, `RemoteProtocolError`.
+
+        `key` is for what must not be done twice: it may arrive and its answer be lost.
+        """
+        request = self._asking.control(session, checked({"command": name, **fields}), key)
         try:
-            async with asyncio.timeout(_WITHIN), self._turn:
+            async with asyncio.timeout(within), self._turn:
                 response, body = await self._exchange(leg, request)
         except (LegError, TimeoutError) as error:
             raise self._unreachable(leg, name, error) from None
@@ -114,7 +123,7 @@ class Controls:
             reason = error.reason
             failures = (Failure(leg.transport, error.kind, reason),)
         else:
-            reason = f"no answer within {_WITHIN:g} s"
+            reason = f"no answer within {WITHIN:g} s"
         return ConnectError(
             f"the server could not be told to {name}: {reason}",
             remedy="open another" if self._closed else "the audio goes on; say it again",

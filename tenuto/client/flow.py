@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from tenuto.client.answers import Loss, after_loss, as_told, return_within, stream_cut, strikes_many
@@ -79,6 +80,8 @@ class Flow:
         """Since when there has been no audio."""
         self._handshaken = started
         self._beside = Beside(resumer, deadline)
+        self._adopted = asyncio.Event()
+        """Another leg carries the stream, or none ever will."""
         self._change: asyncio.Task[None] | None = None
         """A move of our own accord."""
         self._networks = 0
@@ -151,12 +154,20 @@ class Flow:
         """What `change` began is not needed any more."""
         self._beside.give_up(reason)
 
+    async def left(self, leg: AnyLeg, within: float) -> bool:
+        """Whether another leg carries the stream, or has, or does within so many seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, within)):
+                while leg is self.leg and not self.over and not self.parking.parked:
+                    await self._adopted.wait()
+        return leg is not self.leg and not self.parking.parked
+
     def rebind(self) -> None:
         """The network has changed: go on from another port, or over another connection."""
         if self.over:
             return
         # What is being opened was meant for the network that we have left.
-        self._resumer.hurry()
+        self._resumer.hurry.ask()
         self._beside.give_up("the network has changed")
         if self._lost is not None or self.parking.parked:
             return
@@ -244,9 +255,10 @@ class Flow:
     async def aclose(self) -> None:
         """Whatever is under way is given up, also where this is cancelled."""
         self.closed = True
+        self._adopted.set()
         self._watch.close()
         self.parking.leave()
-        self._resumer.hurry()
+        self._resumer.hurry.ask()
         ending = [task for task in (self._change, self._leaving) if task is not None]
         for task in ending:
             task.cancel()
@@ -338,6 +350,8 @@ class Flow:
         reception, headers = self.reception, way.dialed.response.headers
         old, self.leg = self.leg, way.dialed.leg
         old.abort()
+        self._adopted.set()
+        self._adopted = asyncio.Event()
         self._lost = None
         self._handshaken = way.dialed_at + way.dialed.connected
         self.session = headers.get("tenuto-session") or self.session
@@ -362,5 +376,6 @@ class Flow:
     def _end(self, loss: Loss) -> None:
         reception = self.reception
         epoch, sequence = reception.epoch, reception.next_sequence
+        self._adopted.set()
         self.ending = stream_cut(loss, self.session, epoch or 0, sequence)
         self._events.add(Cut(loss.reason, sequence))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Literal
 from urllib.parse import quote
 
@@ -17,6 +17,7 @@ from tenuto.client.dialing import DEADLINES, Deadlines, Dialed, Dialer
 from tenuto.client.events import Event, EventLog, Retrying
 from tenuto.client.exchange import Timings, TransportChoice
 from tenuto.client.flow import Flow
+from tenuto.client.hurry import Hurry
 from tenuto.client.paths import Paths
 from tenuto.client.pathstore import PathStore, default_store
 from tenuto.client.resuming import Resumer
@@ -74,8 +75,9 @@ async def open_stream(
     Raises `RequestError` for a refusal of the server (final on either transport), or a URL
     that is none; `ConnectError` where no transport got through; `OperatorError` for a CA
     file that cannot be read; `StreamCut` and `RemoteProtocolError` as the iteration does.
-    The first connection is not retried; but a server that lets nobody in for a moment, and says
-    for how long, is waited for, unless `resume` is None.
+    The first connection is not retried; but it is made anew where the device changes its network
+    meanwhile, and a server that lets nobody in for a moment, and says for how long, is waited for,
+    unless `resume` is None.
     """
     target = Target.parse(url)
     log = EventLog(on_event)
@@ -86,7 +88,15 @@ async def open_stream(
     paths = Paths(default_store() if memory is None else memory, target.origin)
     dialer = Dialer(trust or Trust(), deadlines, log, paths, addresses)
     refusals = 0 if resume is None else MOST_REFUSALS
-    dialed = await _first(dialer, asking, transport, refusals)
+    hurry = Hurry()
+
+    def network_changed() -> None:
+        paths.network_changed()
+        hurry.ask()
+
+    changes = NetworkChanges if follow_network else None
+    with _watched(changes, network_changed):
+        dialed = await _first(dialer, asking, transport, refusals, hurry)
     timings = Timings(connected=dialed.connected, response=dialed.responded)
     resumer = Resumer(dialer, asking, transport, resume or RETRY, log, random.random)
     flow = Flow(
@@ -101,7 +111,6 @@ async def open_stream(
         watch=watch,
         paths=paths,
     )
-    changes = NetworkChanges if follow_network else None
     stream = Stream(flow, Controls(dialer, asking), log, paths, changes)
     try:
         await stream.prepare()
@@ -112,18 +121,41 @@ async def open_stream(
 
 
 async def _first(
-    dialer: Dialer, asking: Asking, transport: TransportChoice, refusals: int
+    dialer: Dialer, asking: Asking, transport: TransportChoice, refusals: int, hurry: Hurry
 ) -> Dialed:
+    async def dial() -> Dialed:
+        """Anew where the device changes its network; one key makes it one session."""
+        while (dialed := await hurry.unless(ask(), lambda dialed: dialed.leg.abort())) is None:
+            pass
+        return dialed
+
+    def ask() -> Awaitable[Dialed]:
+        return dialer.dial(asking.target, asking.first(), transport)
+
     for attempt in range(1, refusals + 1):
         try:
-            return await dialer.dial(asking.target, asking.first(), transport)
+            return await dial()
         except RequestError as refusal:
             wait = retry_after(refusal.detail)
             if refusal.code is not ErrorCode.AT_CAPACITY or not 0 < wait <= LONGEST_REFUSAL:
                 raise
         dialer.log.add(Retrying(attempt, wait))
         await asyncio.sleep(wait)
-    return await dialer.dial(asking.target, asking.first(), transport)
+    return await dial()
+
+
+@contextmanager
+def _watched(changes: type[NetworkChanges] | None, on_change: Callable[[], None]) -> Iterator[None]:
+    """The network that leads anywhere: the server's addresses are not known yet."""
+    if changes is None:
+        yield
+        return
+    watch = changes(on_change)
+    watch.start()
+    try:
+        yield
+    finally:
+        watch.close()
 
 
 def session_url(server: str, session: str) -> str:

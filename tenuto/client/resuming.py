@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from tenuto.client.answers import (
     Loss,
@@ -20,13 +19,12 @@ from tenuto.client.dialing import Dialed, Dialer
 from tenuto.client.errors import ConnectError
 from tenuto.client.events import EventLog, Retrying
 from tenuto.client.exchange import Transport, TransportChoice
+from tenuto.client.hurry import Hurry
 from tenuto.client.target import Target
 from tenuto.errors import ErrorCode, RequestError, TenutoError
 from tenuto.policy import Retries, RetryPolicy
 
 __all__ = ["GaveUp", "Resumer", "Way"]
-
-T = TypeVar("T")
 
 _DETOURS = 4
 """Answers in turn that send us on at once; then there is a wait."""
@@ -80,22 +78,13 @@ class Resumer:
         """When the attempt that was announced is to begin."""
         self._attempts = 0
         """Of this interruption."""
-        self._steps: set[asyncio.Timeout] = set()
-        """What is being done now."""
-        self._hurried = False
+        self.hurry = Hurry()
 
     def interrupted(self, loss: Loss) -> None:
         """A leg is lost, or the attempt that seemed to have worked."""
         self._retries.interrupted(self._loop.time())
         self._last = loss
-        self._hurried = False
-
-    def hurry(self) -> None:
-        """The network is another one: what we wait for, and where we dial, belongs to the old."""
-        self._hurried = True
-        for step in self._steps:
-            if not step.expired():
-                step.reschedule(self._loop.time())
+        self.hurry.asked = False
 
     def flowing(self) -> int:
         """Audio comes again; after how many attempts."""
@@ -114,7 +103,7 @@ class Resumer:
             transport, self.wish = self.wish or self.transport, None
             try:
                 while (way := await self.once(place, transport)) is None:
-                    pass
+                    self.hurry.asked = False
                 return way
             except ConnectError as error:
                 many = any(strikes_many(failure.kind) for failure in error.failures)
@@ -129,12 +118,7 @@ class Resumer:
 
     async def once(self, place: Place, transport: TransportChoice) -> Way | None:
         """An `attempt`; None where the network has changed meanwhile."""
-        self._hurried = False
-        way = await self._unless_hurried(self.attempt(place, transport))
-        if way is not None and self._hurried:  # in the very moment in which it got through
-            way.dialed.leg.abort()
-            return None
-        return way
+        return await self.hurry.unless(self.attempt(place, transport), _discard)
 
     async def attempt(
         self, place: Place, transport: TransportChoice, *, exactly: bool = False
@@ -204,26 +188,16 @@ class Resumer:
             self._due = now + wait
             self._log.add(Retrying(self._attempts + 1, wait))
         while (rest := self._due - self._loop.time()) > 0:
-            if self._hurried and not self._last.retry_after:
+            if self.hurry.asked and not self._last.retry_after:
                 break
-            self._hurried = False
-            await self._unless_hurried(asyncio.sleep(rest))
-        self._hurried = False
+            self.hurry.asked = False
+            await self.hurry.unless(asyncio.sleep(rest))
+        self.hurry.asked = False
         self._due = None
 
-    async def _unless_hurried(self, step: Awaitable[T]) -> T | None:
-        """None where the network has changed meanwhile."""
-        limit = asyncio.timeout(None)
-        self._steps.add(limit)
-        try:
-            async with limit:
-                return await step
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            return None
-        finally:
-            self._steps.discard(limit)
+
+def _discard(way: Way) -> None:
+    way.dialed.leg.abort()
 
 
 def _onward(place: Place, refusal: RequestError) -> Place:

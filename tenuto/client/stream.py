@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, Protocol
 
 from tenuto.client.ahead import Ahead
-from tenuto.client.control import REPORT_INTERVAL, Controls
+from tenuto.client.control import REPORT_INTERVAL, WITHIN, Controls
 from tenuto.client.errors import ConnectError
 from tenuto.client.events import Event, EventLog
 from tenuto.client.exchange import Timings, Transport
@@ -55,6 +56,8 @@ class Stream(AsyncIterator[Frame]):
         self._heard: int | None = None
         self._told: int | None = None
         self._reporter: asyncio.Task[None] | None = None
+        self._unanswered: tuple[dict[str, Value], str] | None = None
+        """What a flush says that the server may have heard, and its key."""
         flow.on_park = controls.let_go
         self._paths = paths
         self._changes: NetworkWatch | None = None
@@ -227,15 +230,24 @@ class Stream(AsyncIterator[Frame]):
     async def flush(self, params: Mapping[str, Value] | None = None) -> dict[str, Any]:
         """Drop what is not heard yet, and say what `params` name instead, as `/v1/speak` does.
 
-        Frames of what was dropped are not yielded any more once the new epoch has begun.
+        Frames of what was dropped are not yielded any more once the new epoch has begun. Where
+        `ConnectError` leaves it unknown whether the server has heard, the same may be said again:
+        it is done once.
         """
+        said = dict(params or {})
+        if self._unanswered is None or self._unanswered[0] != said:
+            self._unanswered = said, secrets.token_urlsafe(12)
         self._flow.replacing(params)
         try:
             with self._flow.parking.held():
-                return await self._command("flush", params)
-        except TenutoError:
+                answer = await self._command("flush", params, self._unanswered[1])
+        except TenutoError as error:
             self._flow.replacing(None)
+            if not isinstance(error, ConnectError):
+                self._unanswered = None
             raise
+        self._unanswered = None
+        return answer
 
     def heard(self, sequence: int) -> None:
         """The listener has heard frame `sequence`; the server is told so once a second at most.
@@ -260,8 +272,9 @@ class Stream(AsyncIterator[Frame]):
                 await asyncio.wait([self._reporter])
 
     async def _command(
-        self, name: str, fields: Mapping[str, Value] | None = None
+        self, name: str, fields: Mapping[str, Value] | None = None, key: str | None = None
     ) -> dict[str, Any]:
+        """Over the leg that carries the stream, and where it is left meanwhile over the next."""
         session = self._flow.session
         if session is None:
             raise RequestError(
@@ -270,14 +283,17 @@ class Stream(AsyncIterator[Frame]):
                 remedy="is it a Tenuto server?",
             )
         await self._flow.unpark()
-        leg, session = self._flow.leg, self._flow.session or session
-        try:
-            return await self._controls.command(leg, session, name, fields or {})
-        except ConnectError:
-            # Said over a leg that was left meanwhile; to flush twice would say the same twice.
-            if leg is self._flow.leg or self._flow.parking.parked or name == "flush":
-                raise
-        return await self._controls.command(self._flow.leg, session, name, fields or {})
+        loop = asyncio.get_running_loop()
+        until = loop.time() + WITHIN
+        while True:
+            leg, session = self._flow.leg, self._flow.session or session
+            try:
+                return await self._controls.command(
+                    leg, session, name, fields or {}, key, until - loop.time()
+                )
+            except ConnectError:
+                if not await self._flow.left(leg, until - loop.time()):
+                    raise
 
     async def _report(self) -> None:
         while True:

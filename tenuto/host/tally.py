@@ -13,9 +13,9 @@ class Tally:
 
     sessions_opened: int = 0
     sessions_refused: int = 0
-    sessions_repeated: int = 0
+    requests_repeated: int = 0
     """Requests that were answered with a session that an earlier one with their key had made."""
-    session_keys_forgotten: int = 0
+    keys_forgotten: int = 0
     """`Idempotency-Key`s that made room for newer ones before their time."""
     sessions_evicted: int = 0
     frames_produced: int = 0

@@ -1,7 +1,7 @@
 """From frames as they arrive to frames as they are played. Pure."""
 
 from tenuto.playout.jitter import JitterBuffer, PlayoutCounters, PlayoutMode
-from tenuto.playout.outcome import Concealed, Ended, Outcome, Played, Waiting
+from tenuto.playout.outcome import Concealed, Ended, Outcome, Paused, Played, Waiting
 from tenuto.playout.player import Block, BlockKind, Player
 from tenuto.playout.snapshot import PlayerState, PlayoutSnapshot
 
@@ -12,6 +12,7 @@ __all__ = [
     "Ended",
     "JitterBuffer",
     "Outcome",
+    "Paused",
     "Played",
     "Player",
     "PlayerState",

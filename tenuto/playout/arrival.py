@@ -68,7 +68,7 @@ class Arrivals:
     A frame is compared with the base before it: one that lowers the base has no delay, so
     that a lead being built, or caught up, is no jitter. Where every frame of an interval is
     late by a frame or more, the path or the source has changed for good, and the base moves
-    there: no jitter either. After a pause everything begins anew.
+    there: no jitter either. After an outage or a pause everything begins anew.
     """
 
     def __init__(self) -> None:
@@ -83,6 +83,11 @@ class Arrivals:
     @property
     def base(self) -> int | None:
         return self._minimum.value
+
+    def restart(self) -> None:
+        """The source pauses: the next frame is compared with none before it."""
+        self._minimum.clear()
+        self._last = None
 
     def observe(self, sequence: int, now: int) -> Arrival:
         """Take note of a frame; `now` must not lie before that of the last call."""

@@ -8,7 +8,7 @@ from typing import Literal
 from tenuto.media import Frame
 from tenuto.playout.arrival import Arrivals
 from tenuto.playout.drift import DriftAnchor
-from tenuto.playout.outcome import Concealed, Ended, Outcome, Played, Waiting
+from tenuto.playout.outcome import Concealed, Ended, Outcome, Paused, Played, Waiting
 from tenuto.playout.store import FrameStore, Verdict
 from tenuto.playout.target import Target
 from tenuto.playout.ticks import FRAME_TICKS, seconds, ticks
@@ -75,6 +75,10 @@ class JitterBuffer:
         self._underrun = False
         """The waiting, if there is one, is that of an underrun."""
         self._owed = 0
+        self._pause: int | None = None
+        """The source pauses before this frame, and nothing is due from there on."""
+        self._anew: int | None = None
+        """The first frame from here on comes after a pause."""
 
     @property
     def depth(self) -> int:
@@ -88,7 +92,7 @@ class JitterBuffer:
 
     @property
     def filling(self) -> bool:
-        """Whether playout waits, for its beginning or after an underrun."""
+        """Whether playout waits, for its beginning, after an underrun or in a pause."""
         return self._filling
 
     @property
@@ -98,11 +102,14 @@ class JitterBuffer:
     @property
     def quantile(self) -> float:
         """The quantile behind the target; 0 before the first frame."""
-        return 0.0 if self._arrivals.base is None else seconds(self._target.quantile)
+        return 0.0 if self._inserted is None else seconds(self._target.quantile)
 
     @property
     def base(self) -> float | None:
-        """Seconds by which the quickest frame of late came after its place in media time."""
+        """Seconds by which the quickest frame of late came after its place in media time.
+
+        None where there is none to compare with: before the first frame, and in a pause.
+        """
         base = self._arrivals.base
         return None if base is None else seconds(base)
 
@@ -127,6 +134,8 @@ class JitterBuffer:
                 return False
             # A hole that no buffer can hold: whoever waits for its frames waits for ever.
             counters.skipped += self._store.jump(frame)
+        if self._anew is not None and frame.sequence >= self._anew:
+            self._go_on()
         self._inserted = at
         self._target.observe(self._arrivals.observe(frame.sequence, at), at)
         if verdict is Verdict.LATE:
@@ -140,6 +149,20 @@ class JitterBuffer:
         Of an end further off than the capacity, no more than that is concealed.
         """
         self._end = min(end, self._store.next + self._store.depth + self._capacity)
+        self._pause = self._anew = None
+
+    def pause(self, at: int) -> None:
+        """The source pauses before frame `at`: to run out there is no underrun.
+
+        With the first frame from there on playout begins as at the first time, and that it was
+        long in coming says nothing of the path. If one is here already, nothing changes.
+        """
+        if self._end is None and at >= self._store.next + self._store.depth:
+            self._pause = self._anew = at
+
+    def resume(self) -> None:
+        """The source goes on: if playout has not run out yet, frames are due."""
+        self._pause = None
 
     def flush(self, base: int) -> None:
         """Drop what is held below frame `base`, and begin there as at the first time.
@@ -158,6 +181,8 @@ class JitterBuffer:
         store, counters = self._store, self.counters
         if self._over():
             return Ended()
+        if self._pauses():
+            return Paused()
         skipped = 0
         if self._filling:
             if not self._filled(now):
@@ -196,6 +221,27 @@ class JitterBuffer:
     def _over(self) -> bool:
         return self._end is not None and self._store.next >= self._end
 
+    def _pauses(self) -> bool:
+        """Whether playout stands where the source pauses.
+
+        Frames missing before that place may be on their way: a wait must have stood for them.
+        """
+        store, at = self._store, self._pause
+        if at is None or store or store.next + self._owed < at:
+            return False
+        self.counters.skipped += store.give_up(at)
+        self._arrivals.restart()
+        self._filling, self._underrun = True, False
+        self._owed = 0
+        return True
+
+    def _go_on(self) -> None:
+        """The first frame behind a pause is there; what is missing before it is not waited for."""
+        self._pause = self._anew = None
+        self._arrivals.restart()
+        if self._filling and not self._underrun:
+            self.counters.skipped += self._store.skip(self._store.depth)
+
     def _delay(self, now: int) -> int:
         base = self._arrivals.base
         return 0 if base is None else self._position(now) - base
@@ -228,8 +274,10 @@ class JitterBuffer:
         if not self._store or self._delay(ticks(now)) < self._target.value:
             return False
         # After a long wait what came may be all there is: the path or the source went on later.
-        held = (self._store.depth - 1) * FRAME_TICKS
-        return self._owed < _LONG_WAIT or held >= min(self._target.value, _HELD)
+        # Before a pause it is, and is played.
+        if self._owed < _LONG_WAIT or self._pause is not None:
+            return True
+        return (self._store.depth - 1) * FRAME_TICKS >= min(self._target.value, _HELD)
 
     def _wait(self) -> Waiting:
         if self._underrun:

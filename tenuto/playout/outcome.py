@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tenuto.media import Frame
 
-__all__ = ["Concealed", "Ended", "Outcome", "Played", "Waiting"]
+__all__ = ["Concealed", "Ended", "Outcome", "Paused", "Played", "Waiting"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,13 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
+class Paused:
+    """Everything before the place where the source pauses has been played."""
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """Everything has been played."""
 
 
-Outcome = Played | Concealed | Waiting | Ended
+Outcome = Played | Concealed | Waiting | Paused | Ended

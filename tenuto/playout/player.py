@@ -12,7 +12,7 @@ from tenuto.errors import RemoteProtocolError
 from tenuto.media import FRAME_DURATION, AudioFormat, Frame
 from tenuto.playout.concealment import Concealer, fade_in, fade_out
 from tenuto.playout.jitter import JitterBuffer, PlayoutCounters, PlayoutMode
-from tenuto.playout.outcome import Concealed, Ended, Played, Waiting
+from tenuto.playout.outcome import Concealed, Ended, Paused, Played, Waiting
 from tenuto.playout.pitch import Samples
 from tenuto.playout.scale import SpliceBudget, splice
 from tenuto.playout.snapshot import PlayerState, PlayoutSnapshot
@@ -78,6 +78,8 @@ class Player:
         self._mode: PlayoutMode = mode
         self._capacity = capacity
         self._drift = drift
+        self._pause: int | None = None
+        """Where the source pauses, if it was told before the first frame."""
         self._buffer = None if start is None else self._begin(start)
         self._changes: list[tuple[int, AudioFormat]] = []
         self._concealer = Concealer(audio)
@@ -148,6 +150,23 @@ class Player:
             self._buffer = self._begin(end)
         self._buffer.finish(end)
 
+    def pause(self, at: int) -> None:
+        """The source pauses before frame `at`: to run out there is no underrun.
+
+        What sounds ends there within 5 ms, and what follows begins like the first frame of all.
+        Frames before `at` may still come.
+        """
+        if self._buffer is None:
+            self._pause = at
+        else:
+            self._buffer.pause(at)
+
+    def resume(self) -> None:
+        """The source goes on: frames are due."""
+        self._pause = None
+        if self._buffer is not None:
+            self._buffer.resume()
+
     def flush(self, base: int) -> None:
         """Play nothing below frame `base` any more: what is held of it is dropped.
 
@@ -161,10 +180,7 @@ class Player:
         audio = self._audio
         while self._changes and self._changes[0][0] <= base:
             audio = self._changes.pop(0)[1]
-        self._queued = self._ending()
-        self._concealer = Concealer(self._audio)
-        self._state, self._waited, self._fresh = "filling", False, True
-        self._off = 0
+        self._queued = self._stop()
         if audio != self._audio:
             insort(self._changes, (base, audio), key=lambda change: change[0])
 
@@ -198,7 +214,10 @@ class Player:
         )
 
     def _begin(self, start: int) -> JitterBuffer:
-        return JitterBuffer(start, mode=self._mode, drift=self._drift, capacity=self._capacity)
+        buffer = JitterBuffer(start, mode=self._mode, drift=self._drift, capacity=self._capacity)
+        if self._pause is not None:
+            buffer.pause(self._pause)
+        return buffer
 
     def _next(self, now: float) -> Block:
         buffer = self._buffer
@@ -214,6 +233,8 @@ class Player:
                 return self._conceal("concealed")
             case Waiting():
                 return self._wait()
+            case Paused():
+                return self._rest()
             case Ended():
                 return self._end()
             case _:
@@ -221,10 +242,17 @@ class Player:
 
     def _wait(self) -> Block:
         if self._state == "filling":
-            silence = np.zeros((self._audio.samples_per_frame, self._audio.channels), np.int16)
-            return self._block(silence, "waiting")
+            return self._silence()
         self._state, self._waited = "waiting", True
         return self._conceal("waiting")
+
+    def _rest(self) -> Block:
+        tail = None if self._state == "filling" else self._stop()
+        return self._silence() if tail is None else tail
+
+    def _silence(self) -> Block:
+        silence = np.zeros((self._audio.samples_per_frame, self._audio.channels), np.int16)
+        return self._block(silence, "waiting")
 
     def _conceal(self, kind: BlockKind) -> Block:
         samples = self._concealer.conceal(self._audio.samples_per_frame)
@@ -236,6 +264,14 @@ class Player:
         if self._concealer.active and not self._concealer.quiet:
             return self._block(self._concealer.fade_out(), "concealed")
         return self._block(np.zeros((0, self._audio.channels), np.int16), "ended")
+
+    def _stop(self) -> Block | None:
+        """Begin again like the first frame of all; how the present sound ends, if there is one."""
+        tail = self._ending()
+        self._concealer = Concealer(self._audio)
+        self._state, self._waited, self._fresh = "filling", False, True
+        self._off = 0
+        return tail
 
     def _ending(self) -> Block | None:
         """5 ms that lead from what sounds now to silence, where it is not there already."""

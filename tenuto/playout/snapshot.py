@@ -10,7 +10,7 @@ from tenuto.playout.jitter import PlayoutMode
 __all__ = ["PlayerState", "PlayoutSnapshot"]
 
 PlayerState = Literal["filling", "playing", "waiting", "ended"]
-"""`filling` before the first sound and after a flush, `waiting` after an underrun."""
+"""`filling` before the first sound, after a flush and in a pause; `waiting` after an underrun."""
 
 
 @dataclass(frozen=True, slots=True)

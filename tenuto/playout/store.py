@@ -84,6 +84,13 @@ class FrameStore:
         self.next += 1
         return frame
 
+    def give_up(self, until: int) -> int:
+        """Give up the places below `until`, of which none is held, and say how many."""
+        count = max(0, until - self.next)
+        self._given_up.extend(range(self.next, self.next + count))
+        self.next += count
+        return count
+
     def skip(self, most: int) -> int:
         """Give up as many as `most` places before the first frame held, and say how many."""
         skipped = 0

@@ -1,8 +1,8 @@
-"""Requests that create a session, asked for again: the same session is the answer.
+"""Requests that are made again: what the first one did is not done twice.
 
 A client that races its request over two transports, or that never saw the answer to it, says
-with `Idempotency-Key` that it wants one session and not two (draft-ietf-httpapi-idempotency-key-
-header-07).
+with `Idempotency-Key` that it wants one session and not two, or one flush
+(draft-ietf-httpapi-idempotency-key-header-07).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Made:
 
 
 class Repeats:
-    """Sessions by the keys of the requests that created them, for a minute.
+    """Sessions by the keys of the requests that created or flushed them, for a minute.
 
     Keys of one token say nothing to the bearer of another. `now` is monotonic, `find` gives a
     session by its id.
@@ -58,13 +58,13 @@ class Repeats:
         self._tally = tally
         self._made: dict[bytes, _Made] = {}
 
-    async def session(
+    async def once(
         self,
         request: Request,
         parameters: Mapping[str, str],
         make: Callable[[], Awaitable[Session]],
     ) -> tuple[Session, bool]:
-        """The session, and whether an earlier request has made it.
+        """The session that `make` gives, and whether it did for an earlier request.
 
         Raises what `make` does, and `RequestError` for a key that is none or went with other
         parameters before, and for a session that is over.
@@ -79,13 +79,13 @@ class Repeats:
                 raise RequestError(
                     ErrorCode.KEY_REUSED,
                     "this Idempotency-Key went with another request before",
-                    remedy="draw a new key for each session",
+                    remedy="draw a new key for each session and each flush",
                 )
             # Should the first request be cut off or refused, this one is the first.
             await asyncio.wait([made.session])
             if not made.session.cancelled():
                 session = self._find(made.session.result())
-                self._tally.sessions_repeated += 1
+                self._tally.requests_repeated += 1
                 return session, True
         return await self._make(key, asked, make), False
 
@@ -94,7 +94,7 @@ class Repeats:
     ) -> Session:
         if len(self._made) >= MAX_KEYS:
             del self._made[next(iter(self._made))]
-            self._tally.session_keys_forgotten += 1
+            self._tally.keys_forgotten += 1
         future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         mine = self._made[key] = _Made(asked, self._now(), future)
         try:

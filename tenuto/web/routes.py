@@ -162,7 +162,7 @@ class Routes:
             parameters.refuse_others(("command",))
             commands[command](session)
         elif command == "flush":
-            await self._flush(session, parameters)
+            session = await self._flushed(request, session, parameters)
         elif command == "progress":
             self._progress(session, parameters)
         else:
@@ -235,6 +235,16 @@ class Routes:
     def _token(self, session: Session) -> dict[str, str]:
         return self._options.authority.for_session(session.id, self._host.limits.max_age)
 
+    async def _flushed(self, request: Request, session: Session, parameters: Parameters) -> Session:
+        """Once, however often a key comes: the second flush would say the same from its start."""
+        asked = {**parameters.values, "command": f"flush {session.id}"}
+
+        async def flush() -> Session:
+            await self._flush(session, parameters)
+            return session
+
+        return (await self._repeats.once(request, asked, flush))[0]
+
     async def _flush(self, session: Session, parameters: Parameters) -> None:
         if not parameters.values:
             return self._host.flush(session)
@@ -293,7 +303,7 @@ class Routes:
         if parameters.values.get("source") in _SHARED:
             return await self._session(parameters), False
         asked = dict(parameters.values)
-        return await self._repeats.session(request, asked, lambda: self._session(parameters))
+        return await self._repeats.once(request, asked, lambda: self._session(parameters))
 
     async def _session(self, parameters: Parameters) -> Session:
         """A new session, or the one that goes on where there is but one source for all."""

@@ -215,6 +215,11 @@ class Peer:
             protocol._transport = cast(asyncio.DatagramTransport, Nowhere())
         cast(asyncio.DatagramTransport, self.quic._transport).abort()
 
+    def drop(self) -> None:
+        """End every connection, in the midst of whatever it carries."""
+        for out in self.outs:
+            (out._protocol if isinstance(out, QuicOut) else out._writer).close()
+
     def play(self, asked: Asked, out: QuicOut | TcpOut) -> None:
         self.asked.append(("quic" if isinstance(out, QuicOut) else "tcp", asked))
         self.outs.append(out)

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tenuto.client import ConnectError, EpochBegun, RetryPolicy, Transport
+from tenuto.client import ConnectError, EpochBegun, Resumed, RetryPolicy, Transport
 from tenuto.errors import ErrorCode, RequestError
 from tenuto.wire import End, Format
 from tests.client.opener import Opener
@@ -80,6 +80,60 @@ async def test_what_was_flushed_is_not_yielded(opened: Opener, room: Room) -> No
     assert stream.gaps == 0
 
 
+async def test_a_flush_without_an_answer_may_be_said_again(
+    opened: Opener, room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have been heard: so it is the same flush, and another text is another one."""
+    monkeypatch.setattr("tenuto.client.stream.WITHIN", 0.2)
+    room.silent = True
+    async with opened(room) as stream:
+        for text in ("Rather this.", "Rather this.", "No, that."):
+            with pytest.raises(ConnectError, match="told to flush: no answer within"):
+                await stream.flush({"text": text})
+        room.silent = False
+        for _ in range(2):
+            await stream.flush({"text": "No, that."})
+    first, again, other, heard, anew = (each["idempotency-key"] for each in room.headers)
+    assert first == again
+    assert other == heard
+    assert len({first, other, anew}) == 3
+
+
+async def test_a_command_is_said_over_the_next_leg_with_the_same_key(
+    opened: Opener,
+) -> None:
+    """The connection goes in the midst of it, and the stream comes back."""
+    keys: list[str] = []
+
+    async def script(asked: Asked, out: Out) -> None:
+        if urlsplit(asked.path).path.endswith("/control"):
+            keys.append(asked.headers["idempotency-key"])
+            if len(keys) == 1:
+                opened.peer.drop()
+                return
+            await out.head(200, "application/json")
+            await out.send(b"{}")
+            await out.end()
+            return
+        await out.head(tenuto_session="s-1")
+        start = 20 * len(keys)
+        await out.send(records(Format(AUDIO, start), *frames(20, start)))
+        if keys:
+            await out.send(records(End(40, 40 * 320)))
+            await out.end()
+
+    opened.resume = RetryPolicy(base=0.01, cap=0.05)
+    async with opened(script) as stream:
+        got = [await anext(stream) for _ in range(20)]
+        more = asyncio.create_task(anext(stream))
+        assert await stream.flush() == {}
+        got += [await more] + [frame async for frame in stream]
+    assert got == frames(40)
+    assert len(keys) == 2
+    assert len(set(keys)) == 1
+    assert [type(event) for event in opened.events if isinstance(event, Resumed)] == [Resumed]
+
+
 async def test_a_refused_command_does_no_harm(opened: Opener, room: Room) -> None:
     room.refusal = 403, {"code": "forbidden", "detail": "not you"}
     async with opened(room) as stream:
@@ -93,7 +147,7 @@ async def test_a_refused_command_does_no_harm(opened: Opener, room: Room) -> Non
 async def test_a_command_without_an_answer_is_given_up(
     opened: Opener, room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tenuto.client.control._WITHIN", 0.2)
+    monkeypatch.setattr("tenuto.client.stream.WITHIN", 0.2)
     room.silent = True
     async with opened(room) as stream:
         with pytest.raises(ConnectError, match="told to pause: no answer within"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from tenuto.client import (
     Deadlines,
     Event,
     FailureKind,
+    PathStore,
     StreamCut,
     Transport,
     TransportChosen,
@@ -28,6 +29,7 @@ from tenuto.client import (
     open_stream,
 )
 from tenuto.errors import OperatorError, RequestError
+from tenuto.policy import CoolDown
 from tests.client.authority import Authority, Pair
 from tests.client.peer import RECORDS, Asked, Out, problem, sentence, serving, whole
 
@@ -385,3 +387,84 @@ async def test_leaving_early_and_cancelling_leave_nothing_behind(
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+
+
+class Changes:
+    """Tells of another network when the test says so."""
+
+    told: Callable[[], None]
+    watching = 0
+
+    def __init__(self, on_change: Callable[[], None], hosts: object = ()) -> None:
+        self._on_change = on_change
+
+    def start(self) -> None:
+        Changes.told = self._on_change
+        Changes.watching += 1
+
+    def close(self) -> None:
+        Changes.watching -= 1
+
+
+async def test_another_network_meanwhile_is_dialed_at_once(
+    pair: Pair, trust: Trust, transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is on its way belongs to the network that the device has left."""
+    monkeypatch.setattr("tenuto.client.opening.NetworkChanges", Changes)
+    keys: list[str] = []
+
+    async def script(asked: Asked, out: Out) -> None:
+        keys.append(asked.headers["idempotency-key"])
+        if len(keys) < 4:
+            Changes.told()
+            await asyncio.sleep(60)
+        await whole(sentence(2))(asked, out)
+
+    async with (
+        serving(pair, script) as peer,
+        asyncio.timeout(10),
+        open_stream(peer.url(), transport=transport, trust=trust) as stream,
+    ):
+        assert Changes.watching == 1
+        assert len([frame async for frame in stream]) == 2
+    assert len(keys) == 4
+    assert len(set(keys)) == 1
+    assert Changes.watching == 0
+
+
+async def test_another_network_meanwhile_is_looked_up_in_the_memory(
+    pair: Pair, trust: Trust, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tenuto.client.opening.NetworkChanges", Changes)
+    networks, asked = ["home"], asyncio.Event()
+    memory = PathStore(identify=lambda _: networks[0], clock=lambda: 1000.0)
+
+    async def script(question: Asked, out: Out) -> None:
+        if not asked.is_set():
+            asked.set()
+            await asyncio.sleep(60)
+        await whole(sentence(2))(question, out)
+
+    async def leave() -> None:
+        await asked.wait()
+        networks[0] = "café"
+        Changes.told()
+
+    async with serving(pair, script) as peer, asyncio.timeout(10):
+        memory.put("home", f"https://localhost:{peer.port}", CoolDown(1, 1100.0))
+        leaving = asyncio.create_task(leave())
+        async with open_stream(peer.url(), trust=trust, memory=memory) as stream:
+            assert stream.transport == "quic"
+        await leaving
+        assert [transport for transport, _ in peer.asked] == ["tcp", "quic"]
+
+
+async def test_the_network_is_watched_no_longer_than_it_opens(
+    pair: Pair, trust: Trust, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tenuto.client.opening.NetworkChanges", Changes)
+    async with serving(pair, problem(400, code="bad-request", detail="x")) as peer:
+        with pytest.raises(RequestError):
+            async with open_stream(peer.url(), trust=trust):
+                pass
+    assert Changes.watching == 0

@@ -91,7 +91,7 @@ class Listening(threading.Thread):
 
 
 def test_twenty_restarts_in_a_row_with_listeners(server_process: Start) -> None:
-    server = server_process("--grace", "1")
+    server = server_process("--grace", "0.3")
     pid = server.process.pid
     listening = [Listening(door, server) for door in ("quic", "tcp", "quic")]
     wait_for(server, "SessionOpened", 3)

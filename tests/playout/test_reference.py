@@ -15,8 +15,11 @@ from tenuto.playout import PlayoutMode
 from tests.support.playout_calls import (
     Call,
     Finish,
+    Flush,
     Insert,
+    Pause,
     Pull,
+    Resume,
     Stretch,
     dry_again_and_again,
     traffic,
@@ -48,12 +51,18 @@ def single_calls(draw: st.DrawFn, capacity: int) -> list[Call]:
     now = draw(st.sampled_from([0.0, 12.345678, 1_700_000_000.0, -3.0]))
     near = st.integers(-capacity - 2, capacity + 2)
     calls: list[Call] = []
-    for kind in draw(st.lists(st.sampled_from("iiiippppf"), min_size=1, max_size=60)):
+    for kind in draw(st.lists(st.sampled_from("iiiipppPPrFf"), min_size=1, max_size=60)):
         now += draw(st.sampled_from(MOMENTS))
         if kind == "i":
             calls.append(Insert(draw(near | st.just(1 << 70)), now, beyond_next=True))
         elif kind == "p":
             calls.append(Pull(now))
+        elif kind == "P":
+            calls.append(Pause(draw(near), beyond_next=True))
+        elif kind == "r":
+            calls.append(Resume())
+        elif kind == "F":
+            calls.append(Flush(draw(near), beyond_next=True))
         else:
             calls.append(Finish(draw(near | st.just(1 << 70)), beyond_next=True))
     return calls
@@ -85,6 +94,8 @@ def stretch(draw: st.DrawFn) -> Stretch:
         "shift": st.sampled_from([-2.0, -0.2, -0.04, 0.016, 0.03, 0.1, 0.3, 1.5]),
         "clock": st.sampled_from([-5.0, -0.5, -0.01, 0.05, 2.0]),
         "missing": st.sampled_from([1, 7, 35, 5_000]),
+        "paused": st.sampled_from([0.01, 0.1, 0.5, 3.0]),
+        "flushed": st.just(True),
         "absurd": st.sampled_from([2000, 2048, 3000, 1 << 50]),
         "sink": st.sampled_from([0.97, 0.9995, 1.0005, 1.05, 2.0]),
         "rest": st.sampled_from([0.05, 0.5, 2.5, 20.0]),

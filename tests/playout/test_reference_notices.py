@@ -88,9 +88,30 @@ class Impatient(JitterBuffer):
         return outcome
 
 
-@pytest.mark.parametrize(
-    ("make", "path"), [(Forgetful, "copies"), (Hasty, "copies"), (Impatient, "copies")]
-)
+class Deaf(JitterBuffer):
+    """Takes every pause for a fault of the path."""
+
+    def pause(self, at: int) -> None:
+        pass
+
+
+class Sleepy(JitterBuffer):
+    """Takes what is late after a pause for a part of it."""
+
+    def resume(self) -> None:
+        pass
+
+
+BEHAVIOURS: list[tuple[type[JitterBuffer], str]] = [
+    (Forgetful, "copies"),
+    (Hasty, "copies"),
+    (Impatient, "copies"),
+    (Deaf, "paused"),
+    (Sleepy, "paused"),
+]
+
+
+@pytest.mark.parametrize(("make", "path"), BEHAVIOURS)
 def test_another_behaviour_would_be_noticed(make: type[JitterBuffer], path: str) -> None:
     assert disagreement(path, make)
 
@@ -148,6 +169,32 @@ class ErrorAtOnce(ReferenceBuffer):
             self.anchor.followed = max(self.anchor.followed, self.anchor.settled)
 
 
+class PausesAreDelays(ReferenceBuffer):
+    """Reads it as if what comes after a pause were compared with what came before it."""
+
+    def _begin_arrivals_anew(self) -> None:
+        pass
+
+
+class NothingIsLeftOut(ReferenceBuffer):
+    """Reads it as if what a live source said in a pause were still to come."""
+
+    def _end_pause(self) -> None:
+        self.dry = True
+        super()._end_pause()
+        self.dry = False
+
+
+class MoreIsToCome(ReferenceBuffer):
+    """Reads it as if a long wait had to be followed by more than a pause lets come."""
+
+    def _may_go_on(self, now: int) -> bool:
+        self.pause_at, kept = None, self.pause_at
+        may = super()._may_go_on(now)
+        self.pause_at = kept
+        return may
+
+
 READINGS: list[tuple[type[ReferenceBuffer], str]] = [
     (TimeOfTheAnchor, "dry"),
     (CutWithoutTheOpen, "rare"),
@@ -155,6 +202,9 @@ READINGS: list[tuple[type[ReferenceBuffer], str]] = [
     (HeldFromTheFirst, "outage"),
     (NoJump, "hole"),
     (ErrorAtOnce, "pauses gapless"),
+    (PausesAreDelays, "paused"),
+    (NothingIsLeftOut, "paused"),
+    (MoreIsToCome, "paused in a wait"),
 ]
 
 

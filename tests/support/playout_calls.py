@@ -13,16 +13,21 @@ __all__ = [
     "CORNERS",
     "HOLE",
     "OUTAGE",
+    "PAUSED",
     "PAUSES",
     "STEPS",
     "Call",
     "Finish",
+    "Flush",
     "Insert",
+    "Pause",
     "Pull",
+    "Resume",
     "Stretch",
     "dry_again_and_again",
     "gaps_at_the_edge",
     "long_walk",
+    "paused_in_a_wait",
     "pauses_at_the_edge",
     "rare_frames",
     "shifts_at_the_edge",
@@ -50,7 +55,24 @@ class Finish:
     beyond_next: bool = False
 
 
-Call = Insert | Pull | Finish
+@dataclass(frozen=True)
+class Flush:
+    base: int
+    beyond_next: bool = False
+
+
+@dataclass(frozen=True)
+class Pause:
+    at: int
+    beyond_next: bool = False
+
+
+@dataclass(frozen=True)
+class Resume:
+    pass
+
+
+Call = Insert | Pull | Finish | Flush | Pause | Resume
 
 
 @dataclass(frozen=True)
@@ -75,6 +97,10 @@ class Stretch:
     """Seconds that the clock of the arrivals jumps."""
     missing: int = 0
     """Places before it that are never sent, though no time is left for them."""
+    paused: float = 0.0
+    """Seconds before it for which the source pauses, and says so."""
+    flushed: bool = False
+    """Whether all before it is flushed when it begins."""
     absurd: int = 0
     """What is added to the sequences of these frames alone."""
     sink: float = 1.0
@@ -94,7 +120,14 @@ def traffic(stretches: Iterable[Stretch], start: int, rng: random.Random) -> Ite
     for stretch in stretches:
         shift += stretch.shift
         clock += stretch.clock
+        if stretch.paused:
+            # Frames of before may come later, and the first ones afterwards sooner.
+            add(sent + shift, Pause(sequence))
+            sent += stretch.paused
+            add(sent + rng.choice([-0.03, 0.03]), Resume())
         sequence += stretch.missing
+        if stretch.flushed:
+            add(sent + shift, Flush(sequence))
         held_until = sent + stretch.before
         pull += stretch.rest
         for number in range(stretch.frames):
@@ -123,7 +156,7 @@ def wander(rng: random.Random) -> Iterator[Stretch]:
         jitter = rng.choice([0.0, 0.002, 0.02, 0.06, 0.25])
         quiet = Stretch(rng.randrange(100, 1500), jitter, sink=rng.choice([1.0, 0.9995, 1.0005]))
         yield quiet
-        match rng.randrange(11):
+        match rng.randrange(13):
             case 0:
                 yield replace(quiet, frames=700, lost=0.6, jitter=0.3, doubled=0.1)
             case 1:
@@ -149,6 +182,12 @@ def wander(rng: random.Random) -> Iterator[Stretch]:
                     yield replace(quiet, frames=rng.randrange(15, 90), shift=rng.uniform(0.1, 0.6))
             case 10:
                 yield Stretch(rng.choice([4, 50]), lost=1.0)
+            case 11:
+                yield Stretch(rng.choice([0, 3]), lost=1.0)
+                missing = rng.choice([0, 0, 20, 200])
+                yield replace(quiet, paused=rng.choice([0.05, 0.4, 3.0]), missing=missing)
+            case 12:
+                yield replace(quiet, flushed=True, missing=50)
 
 
 def dry_and_back(rng: random.Random) -> Iterator[Stretch]:
@@ -194,6 +233,17 @@ def shifts_at_the_edge() -> list[Call]:
     """Frames that are intervals each: 20 ms late is a step, and a microsecond less is none."""
     moments = [1.0, 1.279999, 1.54, 1.8]
     return [Insert(13 * number, now) for number, now in enumerate(moments)]
+
+
+def paused_in_a_wait() -> list[Call]:
+    """Playout has run dry. One frame comes, and the pause is told; then all before it is lost."""
+    calls: list[Call] = [Insert(sequence, 1.0) for sequence in range(5)]
+    calls += [Pull(1.1 + 0.02 * turn) for turn in range(12)]
+    calls += [Insert(5, 1.35), Pull(1.36), Pause(6), Pull(1.38), Pull(1.4)]
+    calls += [Insert(6, 3.0), Insert(7, 3.0), Resume()]
+    calls += [Pull(3.1 + 0.02 * turn) for turn in range(4)]
+    calls += [Pause(12), *[Pull(3.18 + 0.02 * turn) for turn in range(9)]]
+    return [*calls, Pause(15), Pull(3.4), Insert(15, 4.0), Pull(4.1)]
 
 
 def gaps_at_the_edge() -> list[Call]:
@@ -246,6 +296,21 @@ PAUSES = [
     Stretch(250, jitter=0.12),
     *[Stretch(frames, jitter=0.01, shift=0.3) for frames in [37, 31, 28, 43]],
     *[Stretch(40, shift=pause) for pause in [0.1, 0.12, 0.14, 0.16, 0.18, 0.2, 0.22, 0.24, 0.26]],
+]
+# The source says that it pauses: for long; for less time than is held, and then for more; behind
+# a tail that was lost; while a live source went on; behind one frame alone.
+PAUSED = [
+    Stretch(150, jitter=0.004),
+    Stretch(150, jitter=0.004, paused=3.0),
+    Stretch(150, jitter=0.004, shift=-0.3),
+    Stretch(150, jitter=0.004, paused=0.1),
+    Stretch(150, jitter=0.004, paused=0.4),
+    Stretch(6, lost=1.0),
+    Stretch(150, jitter=0.004, paused=2.0),
+    Stretch(150, jitter=0.004, paused=2.0, missing=90),
+    Stretch(1, before=0.5),
+    Stretch(50, paused=1.0),
+    Stretch(50, flushed=True, missing=10),
 ]
 # For a second nothing comes: what was sent never does, or comes at once afterwards.
 OUTAGE = [

@@ -9,22 +9,27 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from tenuto.media import Frame
-from tenuto.playout import Concealed, Ended, JitterBuffer, Played, PlayoutMode, Waiting
+from tenuto.playout import Concealed, Ended, JitterBuffer, Paused, Played, PlayoutMode, Waiting
 from tests.support.playout_calls import (
     COPIES,
     CORNERS,
     HOLE,
     OUTAGE,
+    PAUSED,
     PAUSES,
     STEPS,
     Call,
     Finish,
+    Flush,
     Insert,
+    Pause,
     Pull,
+    Resume,
     Stretch,
     dry_again_and_again,
     gaps_at_the_edge,
     long_walk,
+    paused_in_a_wait,
     pauses_at_the_edge,
     rare_frames,
     shifts_at_the_edge,
@@ -64,6 +69,8 @@ def pulled(buffer: JitterBuffer, now: float) -> tuple[str, int, int]:
             return "concealed", sequence, skipped
         case Waiting():
             return "waiting", 0, 0
+        case Paused():
+            return "paused", 0, 0
         case Ended():
             return "ended", 0, 0
 
@@ -93,6 +100,20 @@ def both(subject: JitterBuffer, reference: ReferenceBuffer, call: Call) -> tuple
             end += reference.next if beyond_next else 0
             subject.finish(end)
             reference.finish(end)
+            return None, None
+        case Flush(base, beyond_next):
+            base += reference.next if beyond_next else 0
+            subject.flush(base)
+            reference.flush(base)
+            return None, None
+        case Pause(at, beyond_next):
+            at += reference.next if beyond_next else 0
+            subject.pause(at)
+            reference.pause(at)
+            return None, None
+        case Resume():
+            subject.resume()
+            reference.resume()
             return None, None
         case Pull(now):
             return pulled(subject, now), reference.pull(now)
@@ -127,7 +148,7 @@ def compare(
             the_same(subject, reference, call.now, f"before {where}")
         answer, expected = both(subject, reference, call)
         assert answer == expected, f"{where}: {answer}, not {expected}"
-        now = now if isinstance(call, Finish) else call.now
+        now = call.now if isinstance(call, Insert | Pull) else now
         the_same(subject, reference, now, f"after {where}")
     return reference.counters["played"]
 
@@ -160,6 +181,9 @@ KNOWN = {
     "shifts at the edge": Known(Setting(), shifts_at_the_edge, -1),
     "steps": Known.of(STEPS, LIVE, 1_000),
     "pauses": Known.of(PAUSES, LIVE, 700),
+    "paused": Known.of(PAUSED, LIVE, 700),
+    "paused gapless": Known.of(PAUSED, GAPLESS, 700),
+    "paused in a wait": Known(Setting(), paused_in_a_wait, 6),
     "pauses gapless": Known.of(PAUSES, GAPLESS, 700),
     "outage": Known.of(OUTAGE, LIVE, 400),
     "hole": Known.of(HOLE, LIVE, 300),

@@ -23,7 +23,7 @@ def constants() -> dict[str, int]:
 
 C = constants()
 COUNTERS = ["received", "played", "duplicates", "late", "overflowed", "concealed", "skipped"]
-COUNTERS += ["underruns", "waited"]
+COUNTERS += ["flushed", "underruns", "waited"]
 FRAME = C["FRAME_TICKS"]
 SECOND = C["TICKS_PER_SECOND"]
 
@@ -105,11 +105,16 @@ class ReferenceBuffer:
         self.given_up: list[int] = []
         self.end: int | None = None
         self.filling = True
+        self.dry = False
         self.owed = 0
+        self.pause_at: int | None = None
+        self.anew_from: int | None = None
         self.counters = dict.fromkeys(COUNTERS, 0)
         self.offsets: list[tuple[int, int]] = []
         """Those that the base is the least of, each with its time."""
         self.base: int | None = None
+        self.alone = True
+        """Whether the next frame is compared with none before it."""
         self.anchor: Anchor | None = None
         self.followed: int | None = None
         """The time of the last turn that followed the drift."""
@@ -146,16 +151,44 @@ class ReferenceBuffer:
             self.next = sequence
         self.held.add(sequence)
         self.newest = max(self.newest, sequence)
+        if self.anew_from is not None and sequence >= self.anew_from:
+            self._end_pause()
         self._observe(sequence, now)
         return True
 
     def finish(self, end: int) -> None:
         self.end = min(end, self.next + self.depth + self.capacity)
+        self.pause_at = self.anew_from = None
+
+    def flush(self, base: int) -> None:
+        if base <= self.next:
+            return
+        kept = {sequence for sequence in self.held if sequence >= base}
+        self.counters["flushed"] += len(self.held) - len(kept)
+        self.held = kept
+        self.next = base
+        self.newest = max([*kept, base - 1])
+        self.given_up = []
+        self.end = None
+        self.filling, self.dry, self.owed = True, False, 0
+
+    def pause(self, at: int) -> None:
+        if self.end is None and at >= self.next + self.depth:
+            self.pause_at = self.anew_from = at
+
+    def resume(self) -> None:
+        self.pause_at = None
 
     def pull(self, seconds: float) -> tuple[str, int, int]:
         now = _ticks(seconds)
         if self.end is not None and self.next >= self.end:
             return "ended", 0, 0
+        at = self.pause_at
+        if at is not None and not self.held and self.next + self.owed >= at:
+            self._skip_to(at)
+            self._begin_arrivals_anew()
+            self.filling, self.dry, self.owed = True, False, 0
+            return "paused", 0, 0
         if self.filling and not self._may_go_on(now):
             return self._wait()
         skipped = self._end_wait() if self.filling else 0
@@ -163,7 +196,7 @@ class ReferenceBuffer:
             return "ended", 0, 0
         if not self.held and self.end is None:
             self.counters["underruns"] += 1
-            self.filling = True
+            self.filling = self.dry = True
             return self._wait()
         self._follow(now)
         sequence = self.next
@@ -225,11 +258,12 @@ class ReferenceBuffer:
             return True
         if not self.held or self._delay(now) < self._target():
             return False
-        behind = (self.depth - 1) * FRAME
-        return self.owed < C["_LONG_WAIT"] or behind >= min(self._target(), C["_HELD"])
+        if self.pause_at is not None or self.owed < C["_LONG_WAIT"]:
+            return True
+        return (self.depth - 1) * FRAME >= min(self._target(), C["_HELD"])
 
     def _wait(self) -> tuple[str, int, int]:
-        if self.counters["underruns"]:
+        if self.dry:
             self.counters["waited"] += 1
             self.owed += 1
         return "waiting", 0, 0
@@ -247,6 +281,23 @@ class ReferenceBuffer:
         self.owed = 0
         self.anchor = None
         return skipped
+
+    def _end_pause(self) -> None:
+        self.pause_at = self.anew_from = None
+        self._begin_arrivals_anew()
+        if self.filling and not self.dry:
+            self._skip_to(min(self.held))
+
+    def _skip_to(self, sequence: int) -> None:
+        while self.next < sequence:
+            self._give_up(self.next)
+            self.next += 1
+            self.counters["skipped"] += 1
+
+    def _begin_arrivals_anew(self) -> None:
+        self.offsets = []
+        self.base = None
+        self.alone = True
 
     def _give_up(self, sequence: int) -> None:
         self.given_up = [*self.given_up, sequence][-C["_REMEMBERED"] :]
@@ -269,7 +320,10 @@ class ReferenceBuffer:
             time = max(time, last.arrivals[-1].time)
             passed = time - last.arrivals[-1].time
         offset = time - sequence * FRAME
-        opens = last is None or time - last.opened >= C["_INTERVAL"] or passed >= C["_GAP"]
+        opens = self.alone or last is None
+        if last is not None:
+            opens = opens or time - last.opened >= C["_INTERVAL"] or passed >= C["_GAP"]
+        self.alone = False
         base = self._measure(time, passed, last if opens else None)
         delay = 0 if base is None else max(0, offset - base)
         self.offsets.append((time, offset))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from starlette.requests import Request
@@ -55,7 +58,7 @@ class Maker:
         **parameters: str,
     ) -> str:
         asked = request(key, token=token)
-        session, again = await self.repeats.session(asked, parameters, make or self.make)
+        session, again = await self.repeats.once(asked, parameters, make or self.make)
         return f"{session.id}{'*' if again else ''}"
 
 
@@ -125,11 +128,11 @@ async def test_keys_are_forgotten_after_a_minute_and_beyond_ten_thousand(maker: 
     assert await maker.ask("k") == "s1"
     for number in range(MAX_KEYS):
         await maker.ask(f"k{number}")
-    assert maker.tally.session_keys_forgotten == 1
+    assert maker.tally.keys_forgotten == 1
     assert await maker.ask("k") == f"s{MAX_KEYS + 2}"
     assert await maker.ask(f"k{MAX_KEYS - 1}") == f"s{MAX_KEYS + 1}*"
-    assert maker.tally.session_keys_forgotten == 2
-    assert maker.tally.sessions_repeated == 1
+    assert maker.tally.keys_forgotten == 2
+    assert maker.tally.requests_repeated == 1
 
 
 async def test_over_both_doors_it_is_one_session_from_its_first_frame_on(
@@ -148,9 +151,30 @@ async def test_over_both_doors_it_is_one_session_from_its_first_frame_on(
         frames = [record for record in records if isinstance(record, Frame)]
         assert [read_index(frame.payload) for frame in frames] == list(range(5))
     metrics = await fetch_soon("tcp", server.port, "/metrics", ca=ca_file)
-    assert b"tenuto_host_sessions_repeated_total 3.0" in metrics.body
+    assert b"tenuto_host_requests_repeated_total 3.0" in metrics.body
     other = await fetch_soon("tcp", server.port, SPEAK + "&skip=1", ca=ca_file, headers=key)
     assert (other.status, other.json["code"]) == (422, "key-reused")
+
+
+async def test_a_flush_is_done_once(start_server: StartServer, ca_file: Path) -> None:
+    """A second one would say the same from its beginning, to somebody who has heard a part."""
+    server = await start_server()
+    ask = partial(fetch_soon, port=server.port, ca=ca_file, method="POST")
+    made = [await ask("tcp", path="/v1/sessions?source=counting", body=b"") for _ in range(2)]
+    controls = [f"/v1/sessions/{each.json['session']}/control" for each in made]
+
+    async def flush(door: str, control: str, key: str, frames: int = 5) -> tuple[int, Any]:
+        body = json.dumps({"command": "flush", "source": "counting", "frames": frames}).encode()
+        headers = ("Content-Type: application/json", *([f"Idempotency-Key: {key}"] if key else []))
+        answer = await ask(door, path=control, body=body, headers=headers)
+        return answer.status, answer.json.get("epoch", answer.json.get("code"))
+
+    assert [await flush(door, controls[0], "1") for door in (*DOORS, *DOORS)] == [(200, 1)] * 4
+    assert await flush("tcp", controls[0], "2") == (200, 2)
+    assert [await flush("tcp", controls[0], "") for _ in range(2)] == [(200, 3), (200, 4)]
+    assert await flush("tcp", controls[0], "1", frames=6) == (422, "key-reused")
+    assert await flush("tcp", controls[1], "1") == (422, "key-reused")
+    assert server.host.tally.flushes == 4
 
 
 async def test_a_session_is_created_once(start_server: StartServer, ca_file: Path) -> None:
