@@ -76,7 +76,15 @@ class Controls:
 
     def let_go(self) -> None:
         """Nothing is to be said for a while: the connection of its own is closed."""
-        if not self._turn.locked() and self._side is not None:
+        if not self._turn.locked():
+            self.leave()
+
+    def leave(self) -> None:
+        """Its connection belongs to another network: what is being said is said over a new one.
+
+        Each command may come twice: a flush has its key.
+        """
+        if self._side is not None:
             self._side.abort()
             self._side = None
 

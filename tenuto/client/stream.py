@@ -198,7 +198,7 @@ class Stream(AsyncIterator[Frame]):
         At once and without harm where it has not. Events tell what came of it.
         """
         self._paths.network_changed()
-        self._controls.let_go()
+        self._controls.leave()
         self._flow.rebind()
 
     # Control

@@ -22,13 +22,19 @@ SOON_PARKED = WatchPolicy(park_after=0.1)
 class Server:
     """Takes a second for its frames, and says nothing to the requests that it is to swallow."""
 
-    def __init__(self, *swallowed: int) -> None:
+    def __init__(self, *swallowed: int, commands: int = 1000) -> None:
         self.swallowed = swallowed
         self.asked = 0
+        self.answered = commands
+        """So many commands have an answer, the next one has none."""
+        self.commanded = 0
         self.paused = asyncio.Event()
 
     async def __call__(self, asked: Asked, out: Out) -> None:
         if "control" in asked.path:
+            self.commanded += 1
+            if self.commanded == self.answered + 1:
+                return
             if b"pause" in asked.body:
                 self.paused.set()
             await out.head(200, "application/json")
@@ -158,6 +164,30 @@ async def test_commands_leave_their_connection_too(pair: Pair, trust: Trust) -> 
             if "control" in asked.path and isinstance(out, TcpOut)
         ]
     assert ports[0] == ports[1] != ports[2] == ports[3]
+
+
+@pytest.mark.parametrize("commands", [0, 1])
+async def test_a_command_does_not_wait_for_the_one_before(
+    pair: Pair, trust: Trust, commands: int
+) -> None:
+    """It has five seconds; who said it hears of it at once, be its connection new or not."""
+    server = Server(commands=commands)
+    async with (
+        serving(pair, server) as peer,
+        open_stream(peer.url(), transport="tcp", trust=trust, memory=PathStore()) as stream,
+    ):
+        got = [await anext(stream)]
+        for _ in range(commands):
+            await stream.flush()
+        saying = asyncio.create_task(stream.flush())
+        while server.commanded == commands:
+            await asyncio.sleep(0.01)
+        stream.rebind()
+        assert await asyncio.wait_for(saying, 2) == {}
+        got += [frame async for frame in stream]
+    keys = {asked.headers["idempotency-key"] for _, asked in peer.asked[1:] if asked.body}
+    assert len(keys) == commands + 1
+    assert got == frames(COUNT)
 
 
 async def test_what_is_known_of_the_one_before_is_not_true_of_it(pair: Pair, trust: Trust) -> None:
