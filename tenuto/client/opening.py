@@ -91,8 +91,8 @@ async def open_stream(
     hurry = Hurry()
 
     def network_changed() -> None:
-        paths.network_changed()
         hurry.ask()
+        paths.network_changed()
 
     changes = NetworkChanges if follow_network else None
     with _watched(changes, network_changed):

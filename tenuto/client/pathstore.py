@@ -192,7 +192,8 @@ class PathStore:
         self._networks = dict(list(self._networks.items())[-MAX_NETWORKS:])
 
     def _name(self, network: str) -> str:
-        return hashlib.sha256(f"{self._salt}\n{network}".encode()).hexdigest()[:24]
+        text = f"{self._salt}\n{network}"  # An SSID is any bytes.
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
     def _said(self) -> dict[str, object]:
         return {

@@ -197,9 +197,9 @@ class Stream(AsyncIterator[Frame]):
 
         At once and without harm where it has not. Events tell what came of it.
         """
-        self._paths.network_changed()
         self._controls.leave()
         self._flow.rebind()
+        self._paths.network_changed()  # last: what tells networks apart may be the caller's own
 
     # Control
 

@@ -211,6 +211,29 @@ async def test_what_is_known_of_the_one_before_is_not_true_of_it(pair: Pair, tru
             assert stream.transport == "quic"
 
 
+async def test_who_cannot_tell_networks_apart_goes_on_all_the_same(
+    pair: Pair, trust: Trust
+) -> None:
+    opened = False
+
+    def identify(addresses: object) -> str:
+        if opened:
+            raise RuntimeError("the app's own")
+        return "home"
+
+    async with (
+        serving(pair, Server()) as peer,
+        open_stream(
+            peer.url(), transport="quic", trust=trust, memory=PathStore(identify=identify)
+        ) as stream,
+    ):
+        await anext(stream)
+        opened = True
+        with pytest.raises(RuntimeError):
+            stream.rebind()
+        assert [event for event in stream.events if isinstance(event, Rebound)]
+
+
 SEED = 3
 
 

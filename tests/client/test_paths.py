@@ -135,6 +135,14 @@ def learn(store: PathStore, network: str, failures: int = 1) -> None:
     store.sync()
 
 
+def test_the_name_of_a_network_is_any_text(file: Path) -> None:
+    learn(PathStore(file), os.fsdecode(b"caf\xe9"))
+    store = PathStore(file)
+    store.sync()
+    assert store.get(os.fsdecode(b"caf\xe9"), "https://a") == CoolDown(1, 10.0)
+    assert store.get("caf", "https://a") == CoolDown()
+
+
 def test_the_file_does_not_tell_where_its_owner_has_been(file: Path) -> None:
     learn(PathStore(file), "192.168.1.254 02:00:00:00:00:07")
     text = file.read_text()
