@@ -258,7 +258,7 @@ class Flow:
         self._adopted.set()
         self._watch.close()
         self.parking.leave()
-        self._resumer.hurry.ask()
+        self._resumer.hurry.end()
         ending = [task for task in (self._change, self._leaving) if task is not None]
         for task in ending:
             task.cancel()

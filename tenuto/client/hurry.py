@@ -6,9 +6,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-__all__ = ["Hurry"]
+__all__ = ["MOST_CUTS", "Hurry"]
 
 T = TypeVar("T")
+
+MOST_CUTS = 10
+"""Steps in turn that are cut short: where networks come faster than answers, one must end."""
 
 
 def _keep(_: object) -> None:
@@ -22,9 +25,17 @@ class Hurry:
         self.asked = False
         """Since somebody last set it to False."""
         self._steps: set[asyncio.Timeout] = set()
+        self._cuts = 0
+        """Since a step came to its own end."""
 
     def ask(self) -> None:
         """The network is another one: what we wait for, and where we dial, belongs to the old."""
+        self.asked = True
+        if self._cuts < MOST_CUTS:
+            self.end()
+
+    def end(self) -> None:
+        """Whatever is being done is not needed."""
         self.asked = True
         for step in self._steps:
             if not step.expired():
@@ -40,13 +51,17 @@ class Hurry:
         try:
             async with limit:
                 given = await step
-        except TimeoutError:
-            if not limit.expired():
+        except BaseException as error:
+            if not (isinstance(error, TimeoutError) and limit.expired()):
+                self._cuts = 0
                 raise
+            self._cuts += 1
             return None
         finally:
             self._steps.discard(limit)
         if limit.when() is None:
+            self._cuts = 0
             return given
+        self._cuts += 1
         discard(given)
         return None
