@@ -61,8 +61,8 @@ async def test_networks_that_come_faster_than_answers_let_one_come_to_its_end() 
         assert leg == "leg"
         assert begun == MOST_CUTS + 1
     for _ in range(MOST_CUTS):
-        assert await hurry.unless(asyncio.sleep(60)) is None
-    step = asyncio.create_task(hurry.unless(asyncio.sleep(60)))
+        assert await hurry.unless(asyncio.sleep(60, "late")) is None
+    step = asyncio.create_task(hurry.unless(asyncio.sleep(60, "late")))
     await asyncio.sleep(0.1)
     assert not step.done()
     hurry.end()
