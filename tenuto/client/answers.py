@@ -19,6 +19,7 @@ __all__ = [
     "after_loss",
     "after_refusal",
     "as_told",
+    "passes",
     "retry_after",
     "return_within",
     "stream_cut",
@@ -134,6 +135,15 @@ def after_refusal(error: RequestError, *, source_known: bool) -> Step:
     status = error.detail.get("status", error.code.status)
     passing = error.code is ErrorCode.REQUEST_TIMEOUT or status in (408, 429)
     return Step.AGAIN if passing or (isinstance(status, int) and status >= 500) else Step.OVER
+
+
+def passes(refusal: RequestError, parked: bool) -> bool:
+    """Whether a command so refused may be done where the stream goes on; `parked`: nowhere yet."""
+    if parked:
+        return refusal.code is ErrorCode.DRAINING
+    if refusal.code is ErrorCode.EXPIRED_SESSION:
+        return refusal.detail.get("closed") is not True
+    return refusal.code in (ErrorCode.DRAINING, ErrorCode.UNKNOWN_SESSION)
 
 
 def retry_after(fields: Mapping[str, object]) -> float:

@@ -155,6 +155,8 @@ class Asking:
 
     def control(self, session: str, fields: Mapping[str, Value], key: str | None = None) -> Request:
         target = self.target.at(f"/v1/sessions/{quote(session, safe='')}/control")
+        if key is not None:
+            key = f"{key}.{self._restarts}"  # Done to this session, it is not to another.
         return self._request("POST", target, fields, self._session_token or self._token, key)
 
     # What is learnt on the way
@@ -176,8 +178,11 @@ class Asking:
         self._skipped = anew.skip or 0
         self._offset = anew.text_offset or 0
 
-    def replaced(self, params: Mapping[str, Value] | None, base: int) -> None:
-        """From frame `base` on the session says something else; None: nobody here knows what."""
+    def replaced(self, params: Mapping[str, Value] | None, base: int | None) -> None:
+        """From frame `base` on the session says something else; None: nobody here knows what.
+
+        Of a base that is not known yet nothing has come.
+        """
         self._source = None if params is None else _source(params)
         self._origin, self._skipped, self._offset = base, 0, 0
 

@@ -198,7 +198,7 @@ class Rebound:
 
 @dataclass(frozen=True, slots=True)
 class Parked:
-    """Paused for so long that the connection was closed; nothing is sent until `resume`."""
+    """In a pause the connection was lost, or closed after a while: none until `resume`."""
 
     next_sequence: int
     expires_in: float | None

@@ -31,13 +31,15 @@ from tenuto.client.parking import Parking
 from tenuto.client.paths import Paths
 from tenuto.client.reception import Incomplete
 from tenuto.client.resuming import GaveUp, Resumer, Way
-from tenuto.client.target import Value
 from tenuto.client.unheard import Unheard
 from tenuto.client.watch import OFF, Watch
 from tenuto.errors import ErrorCode, RemoteProtocolError, RequestError, TenutoError
 from tenuto.policy import WatchPolicy
 
 __all__ = ["Flow"]
+
+_KNOCK_AGAIN = 0.25
+"""Seconds before a command to a parked stream looks for the server once more."""
 
 
 class Flow:
@@ -91,6 +93,7 @@ class Flow:
         self._watch = Watch(self, policy, resumer.transport, asking.lead, paths, events)
         self._intake = Intake(self, asking, resumer, self._watch, events)
         self.reception, self.held = self._intake.reception, self._intake.held
+        self.sources = self._intake.sources
         self.on_park: Callable[[], None] = lambda: None
         self.parking = Parking(policy.park_after, self._park)
         self._answered(dialed.response.headers)
@@ -104,10 +107,6 @@ class Flow:
     def over(self) -> bool:
         """Nothing more will come, or nobody is there for it."""
         return self.ending is not None or self.closed
-
-    def replacing(self, params: Mapping[str, Value] | None) -> None:
-        """The next epoch has this source, as far as we know."""
-        self._intake.replacing(params)
 
     async def fill(self) -> None:
         """One step: bytes of the leg, or a part of the way to another leg."""
@@ -155,11 +154,17 @@ class Flow:
         self._beside.give_up(reason)
 
     async def left(self, leg: AnyLeg, within: float) -> bool:
-        """Whether another leg carries the stream, or has, or does within so many seconds."""
+        """Whether another leg carries the stream, or has, or does within so many seconds.
+
+        Or is to be asked for, where the stream is parked: in a moment.
+        """
         with suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, within)):
                 while leg is self.leg and not self.over and not self.parking.parked:
                     await self._adopted.wait()
+                if self.parking.parked:
+                    await asyncio.sleep(_KNOCK_AGAIN)
+                    return not self.over
         return leg is not self.leg and not self.parking.parked
 
     def rebind(self) -> None:
@@ -194,7 +199,7 @@ class Flow:
     async def _move(self, transport: TransportChoice, reason: str) -> None:
         began = self._loop.time()
         way, head = await self._beside.open(
-            transport, self.reception.place(self.session), paused=self.paused
+            transport, self._intake.place(self.session), paused=self.paused
         )
         if self.over or self.parking.parked:
             way.dialed.leg.abort()
@@ -230,7 +235,7 @@ class Flow:
             return
         began = self._loop.time()
         transport, self._resumer.wish = self._resumer.wish or self._resumer.transport, None
-        place = self.reception.place(self.session)
+        place = self._intake.place(self.session)
         while (way := await self._resumer.once(place, transport)) is None:
             if self.over or not self.parking.parked:
                 return
@@ -246,9 +251,15 @@ class Flow:
     def _park(self) -> None:
         if self.over or self.changing or not self._watch.sleeping:
             self.parking.wait()  # What is on its way must come to its end first.
-            return
+        else:
+            self._rest()
+
+    def _rest(self) -> None:
+        """Without a leg, until `unpark`."""
         self.parking.enter()
         self._leaving = asyncio.ensure_future(self.leg.aclose())
+        self._adopted.set()
+        self._adopted = asyncio.Event()
         self.on_park()
         self._events.add(Parked(self.reception.next_sequence, self.parking.expires_in))
 
@@ -328,6 +339,11 @@ class Flow:
         if not self._resuming or self.session is None or not after_loss(loss):
             self._end(loss)
             return
+        if self.paused and self._watch.sleeping:
+            # Nothing is due, and a new session would play: whoever says `resume` looks for it.
+            self._lost = None
+            self._rest()
+            return
         self._lost = loss
         self._resumer.interrupted(loss)
         if self._lost_at is None:
@@ -337,7 +353,7 @@ class Flow:
     async def _go_on(self) -> None:
         try:
             way = await self._resumer.go_on(
-                self.reception.place(self.session),
+                self._intake.place(self.session),
                 self.unheard.seconds(self.reception.next_sequence, self._loop.time()),
             )
         except GaveUp as end:
@@ -357,7 +373,7 @@ class Flow:
         self.session = headers.get("tenuto-session") or self.session
         anew, start = way.anew, reception.next_sequence
         self._intake.begin_leg(anew=anew is not None)
-        self._watch.changed(start, paused=self.paused)
+        self._watch.changed(start)
         if anew is not None:
             self._asking.restarted(anew, start)
             self._events.add(Restarted(self.session, start, anew.skip, anew.text_offset))

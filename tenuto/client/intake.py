@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from typing import Protocol
 
 from tenuto.client.answers import return_within
-from tenuto.client.asking import Asking
+from tenuto.client.asking import Asking, Place
 from tenuto.client.dialing import AnyLeg
 from tenuto.client.events import (
     EpochBegun,
@@ -19,7 +19,7 @@ from tenuto.client.events import (
 from tenuto.client.held import Held
 from tenuto.client.reception import Reception
 from tenuto.client.resuming import Resumer
-from tenuto.client.target import Value
+from tenuto.client.sources import Sources
 from tenuto.client.watch import Watch
 
 __all__ = ["Carried", "Intake"]
@@ -57,16 +57,23 @@ class Intake:
         self._events = events
         self._announced: FormatAnnounced | None = None
         self._new_session = True
-        self._source_to_come: Mapping[str, Value] | None = None
+        self.sources = Sources(asking, self._present)
 
-    def replacing(self, params: Mapping[str, Value] | None) -> None:
-        """The next epoch has this source, as far as we know."""
-        self._source_to_come = params
+    def place(self, session: str | None) -> Place:
+        """Where the stream goes on."""
+        place = self.reception.place(session)
+        # A place in a text that was flushed is none in the one that is said instead.
+        return replace(place, text_offset=None) if self.sources.to_come else place
 
     def begin_leg(self, *, anew: bool) -> None:
         """Another leg, perhaps of another session."""
         self.reception.begin_leg(anew=anew)
         self._new_session = self._new_session or anew
+        if anew:
+            self.sources.restarted()
+
+    def _present(self) -> int:
+        return -1 if self._new_session else self.reception.epoch or 0
 
     def take(self, data: bytes) -> int:
         """How many frames they brought; raises `RemoteProtocolError`."""
@@ -104,15 +111,16 @@ class Intake:
         before, self._announced = self._announced, event
         self._watch.announced(event.chunk_frames)
         new_session, self._new_session = self._new_session, False
-        if before is None or new_session:
+        # A new session goes on with what was said, unless that was flushed meanwhile.
+        goes_on = new_session and not event.epoch and not self.sources.to_come
+        if before is None or goes_on:
             self._asking.began(event.epoch_base)
-        elif event.epoch != before.epoch:
+        elif new_session or event.epoch != before.epoch:
             self._begin_epoch(event)
         self.held.announce(event)
 
     def _begin_epoch(self, event: FormatAnnounced) -> None:
         dropped = self.held.drop_below(event.epoch_base)
         self._watch.begin(event.sequence)
-        self._asking.replaced(self._source_to_come, event.epoch_base)
-        self._source_to_come = None
+        self.sources.began(event.epoch, event.epoch_base)
         self._events.add(EpochBegun(event.epoch, event.epoch_base, dropped))

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 from typing import Any, Protocol
 
 from tenuto.client.ahead import Ahead
+from tenuto.client.answers import passes
 from tenuto.client.control import REPORT_INTERVAL, WITHIN, Controls
 from tenuto.client.errors import ConnectError
 from tenuto.client.events import Event, EventLog
@@ -158,7 +159,7 @@ class Stream(AsyncIterator[Frame]):
 
     @property
     def parked(self) -> bool:
-        """Paused for so long that there is no connection."""
+        """Paused, and there is no connection any more."""
         return self._flow.parking.parked
 
     @property
@@ -207,8 +208,8 @@ class Stream(AsyncIterator[Frame]):
         """Have the server send nothing until `resume`; its answer, `expires_in` among it.
 
         Like the other commands it concerns all listeners of the session, and raises
-        `RequestError` or `ConnectError` without harm to the audio. After ten seconds the
-        connection is closed (`parked`), and nothing is sent any more.
+        `RequestError` or `ConnectError` without harm to the audio. After ten seconds, or
+        where it is lost, the connection is closed (`parked`), and nothing is sent any more.
         """
         with self._flow.parking.held():
             answer = await self._command("pause")
@@ -234,19 +235,25 @@ class Stream(AsyncIterator[Frame]):
         `ConnectError` leaves it unknown whether the server has heard, the same may be said again:
         it is done once.
         """
-        said = dict(params or {})
+        said, session = dict(params or {}), self._flow.session
         if self._unanswered is None or self._unanswered[0] != said:
             self._unanswered = said, secrets.token_urlsafe(12)
-        self._flow.replacing(params)
+        flush, epoch = self._unanswered, None
+        self._flow.sources.replacing(params)
         try:
             with self._flow.parking.held():
-                answer = await self._command("flush", params, self._unanswered[1])
+                answer = await self._command("flush", said, flush[1])
+                epoch = answer.get("epoch")
+                if self._flow.paused and self._flow.session != session:
+                    await self._command("pause")  # The one that was paused is gone.
         except TenutoError as error:
-            self._flow.replacing(None)
-            if not isinstance(error, ConnectError):
+            if not isinstance(error, ConnectError) and self._unanswered is flush:
                 self._unanswered = None
             raise
-        self._unanswered = None
+        finally:
+            self._flow.sources.replaced(epoch, params)
+        if self._unanswered is flush:
+            self._unanswered = None
         return answer
 
     def heard(self, sequence: int) -> None:
@@ -274,7 +281,10 @@ class Stream(AsyncIterator[Frame]):
     async def _command(
         self, name: str, fields: Mapping[str, Value] | None = None, key: str | None = None
     ) -> dict[str, Any]:
-        """Over the leg that carries the stream, and where it is left meanwhile over the next."""
+        """Over the leg that carries the stream, and where it is left meanwhile over the next.
+
+        So too where the session is another one by then: whatever it was, it is to be done there.
+        """
         session = self._flow.session
         if session is None:
             raise RequestError(
@@ -282,17 +292,21 @@ class Stream(AsyncIterator[Frame]):
                 "the server has named no session to command",
                 remedy="is it a Tenuto server?",
             )
-        await self._flow.unpark()
         loop = asyncio.get_running_loop()
         until = loop.time() + WITHIN
         while True:
-            leg, session = self._flow.leg, self._flow.session or session
+            leg = self._flow.leg
             try:
-                return await self._controls.command(
+                await self._flow.unpark()
+                leg, session = self._flow.leg, self._flow.session or session
+                answer = await self._controls.command(
                     leg, session, name, fields or {}, key, until - loop.time()
                 )
-            except ConnectError:
-                if not await self._flow.left(leg, until - loop.time()):
+                if self._flow.session == session:
+                    return answer
+            except (ConnectError, RequestError) as error:
+                lasting = isinstance(error, RequestError) and not passes(error, self.parked)
+                if lasting or not await self._flow.left(leg, until - loop.time()):
                     raise
 
     async def _report(self) -> None:

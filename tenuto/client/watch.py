@@ -112,11 +112,11 @@ class Watch:
         self._sleeping = False
         self.begin(next)
 
-    def changed(self, next: int, *, paused: bool) -> None:
-        """Another leg: it tells anew of a pause that is not our own."""
+    def changed(self, next: int) -> None:
+        """Another leg: it tells anew of a pause."""
         self._late.clear()
         self._outage = False
-        self._sleeping = paused
+        self._sleeping = False
         self._proved_at = self._proof(self._loop.time())
         self.begin(next)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -132,6 +132,49 @@ async def test_a_command_is_said_over_the_next_leg_with_the_same_key(
     assert len(keys) == 2
     assert len(set(keys)) == 1
     assert [type(event) for event in opened.events if isinstance(event, Resumed)] == [Resumed]
+
+
+async def test_what_was_flushed_is_not_said_again_by_a_new_session(opened: Opener) -> None:
+    """The answer came, the new epoch did not, and the server has forgotten the session."""
+    asked: list[Asked] = []
+
+    async def script(each: Asked, out: Out) -> None:
+        url = urlsplit(each.path)
+        if url.path.endswith("/control"):
+            await out.head(200, "application/json")
+            await out.send(b'{"epoch": 1, "end": 30}')
+            await out.end()
+        elif url.path.endswith("/audio"):
+            await out.head(404, "application/problem+json")
+            await out.send(b'{"code": "unknown-session", "detail": "not known"}')
+            await out.end()
+        elif not asked:
+            asked.append(each)
+            await out.head(tenuto_session="s-1")
+            await out.send(records(Format(AUDIO, 0), *frames(5)))
+            await asyncio.sleep(0.1)
+            await out.send(records(*frames(15, 5)))
+        else:
+            asked.append(each)
+            await out.head(tenuto_session="s-2")
+            start = Format(AUDIO, 20, 0, 20)
+            await out.send(records(start, *frames(3, 20), End(3, 960)))
+            await out.end()
+
+    opened.resume = RetryPolicy(base=0.01, cap=0.05)
+    async with opened(script, "/v1/speak?text=Never+mind") as stream:
+        got = [await anext(stream) for _ in range(6)]
+        await stream.flush({"text": "Rather this."})
+        opened.peer.drop()
+        async with asyncio.timeout(10):
+            while not stream.complete:
+                await asyncio.sleep(0.01)
+        got += [frame async for frame in stream]
+    # What was held of the old text is not yielded, and the new one is said from its beginning.
+    assert [frame.sequence for frame in got] == [*range(6), *range(20, 23)]
+    query = parse_qs(urlsplit(asked[1].path).query)
+    assert (query["text"], query["from"], query["offset"]) == (["Rather this."], ["20"], ["0"])
+    assert [type(event) for event in opened.events if isinstance(event, EpochBegun)] == [EpochBegun]
 
 
 async def test_a_refused_command_does_no_harm(opened: Opener, room: Room) -> None:

@@ -129,7 +129,7 @@ def test_quic_that_has_carried_a_stream_for_a_while_is_forgiven_all() -> None:
         assert listener.paths.reprobe_in() == 0
         listener.paths.failed("quic")
         assert listener.paths.reprobe_in() == 300
-        listener.watch.changed(listener.next, paused=False)  # Resumed, over QUIC again.
+        listener.watch.changed(listener.next)  # Resumed, over QUIC again.
         await listener.hear(31.0)
         listener.paths.failed("quic")
         assert listener.paths.reprobe_in() == 300
